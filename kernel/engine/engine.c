@@ -229,7 +229,7 @@ int weft_engine_init(struct weft_qp *qp, const struct ib_qp_init_attr *attr)
 	return 0;
 
 free_rx:
-	weft_rx_destroy(&engine->rx);
+	weft_window_destroy(&engine->rx.sends);
 free_inflight:
 	weft_inflight_destroy(&qp->inflight);
 	return ret;
@@ -249,7 +249,7 @@ void weft_engine_destroy(struct weft_qp *qp)
 	weft_baton_unlock(&qp->tx_lock);
 	weft_consumer_destroy(qp);
 	qp->worker.near = NULL;
-	weft_rx_destroy(&engine->rx);
+	weft_window_destroy(&engine->rx.sends); /* after both sides, because either takes receives */
 	weft_inflight_destroy(&qp->inflight);
 }
 

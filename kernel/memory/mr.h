@@ -197,14 +197,6 @@ static inline void weft_access_yield(struct weft_access *a)
 		weft_access_end(a);
 }
 
-/* How many bytes of the region lie behind the last access, which ended at @addr? */
-static inline u64 weft_access_room(const struct weft_access *a, u64 addr)
-{
-	const struct weft_mr *mr = a->mr;
-
-	return mr->length - (addr - mr->iova);
-}
-
 /* --- mr.c: the key table, for the files that make regions and windows --- */
 
 struct weft_mr *weft_mr_new(struct ib_pd *pd, enum weft_mr_kind kind);

@@ -24,6 +24,42 @@ static noinline enum weft_rx_verdict rx_deliver_read_request(struct weft_rx *rx,
 	rx->read_msn++;
 	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_READ_REQUESTS, 1);
 	weft_peer_reads_push_read(answers, &req);
+	weft_qp_kick(rx->qp); /* the worker answers */
+	return WEFT_RX_OK;
+}
+
+/*
+ * Checks and queues an atomic request, whose MSN and length are good; the transmit side executes it
+ * when it answers. Some reasons to refuse it have no code of their own in RFC 7306.
+ */
+static noinline enum weft_rx_verdict rx_deliver_atomic_request(struct weft_rx *rx,
+							       struct weft_peer_reads *answers)
+{
+	struct weft_atomic_req req;
+	enum weft_key_error err;
+	struct weft_mr *mr;
+	bool aligned;
+
+	weft_atomic_req_decode(rx->place.bytes, &req);
+	if (!weft_atomic_op_ok(req.op))
+		return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_OPCODE);
+	if (req.to & (WEFT_ATOMIC_LEN - 1))
+		return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION,
+				      WEFT_RO_CATASTROPHIC_STREAM);
+	mr = weft_mr_access(rx->acc, rx->acc->pd, req.stag, req.to, WEFT_ATOMIC_LEN,
+			    IB_ACCESS_REMOTE_ATOMIC, &err);
+	if (!mr)
+		return weft_rx_refuse_key(rx, err);
+	aligned = weft_mr_word(mr, req.to);
+	weft_mr_access_end(mr);
+	if (!aligned)
+		return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION,
+				      WEFT_RO_CATASTROPHIC_STREAM);
+
+	rx->read_msn++;
+	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_ATOMIC_REQUESTS, 1);
+	weft_peer_reads_push_atomic(answers, &req);
+	weft_qp_kick(rx->qp);
 	return WEFT_RX_OK;
 }
 
@@ -51,42 +87,21 @@ static noinline enum weft_rx_verdict rx_deliver_terminate(struct weft_rx *rx,
 	return weft_rx_break(rx);
 }
 
-/* Refuses to invalidate the key that the peer named (RFC 5040, 4.8). */
-static enum weft_rx_verdict rx_refuse_invalidate(struct weft_rx *rx,
-						 enum weft_key_error err)
+/* Our oldest request has its whole answer. WEFT_RX_BAD: its key may not be invalidated. */
+static enum weft_rx_verdict rx_read_done(struct weft_rx *rx, struct weft_reads *reads)
 {
-	u8 code = err == WEFT_KEY_UNKNOWN ? WEFT_RP_STAG : WEFT_RO_CANNOT_INVALIDATE;
-
-	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, code);
-}
-
-/* Delivers the message in turn, if it is whole. */
-static enum weft_rx_verdict rx_deliver_sends(struct weft_rx *rx)
-{
-	struct weft_inbound *m = weft_window_ready(&rx->sends);
-	enum weft_rx_verdict verdict = WEFT_RX_OK;
-	enum weft_key_error err;
-
-	if (!m)
-		return WEFT_RX_OK;
-	if (m->opcode == WEFT_RDMAP_SEND_INV || m->opcode == WEFT_RDMAP_SEND_SE_INV) {
-		err = weft_invalidate(rx->acc, m->ex, true);
-		if (err != WEFT_KEY_OK)
-			return rx_refuse_invalidate(rx, err);
-	}
-	rx->written.len = 0;
-	if (m->recv.active)
-		verdict = weft_rx_complete_recv(rx, m, IB_WC_SUCCESS, 0);
-	weft_window_pass(&rx->sends);
-	return verdict;
-}
-
-static enum weft_rx_verdict rx_answered(struct weft_rx *rx, enum weft_rx_verdict verdict)
-{
+	const struct weft_read *read = rx->place.read;
 	struct weft_qp *qp = rx->qp;
 
-	if (verdict != WEFT_RX_OK)
-		return verdict;
+	if (read->request) {
+		if (read->inv && weft_invalidate(rx->acc, read->inv, false) != WEFT_KEY_OK) {
+			weft_rx_refuse_now(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+			weft_request_fail(read->request, IB_WC_MW_BIND_ERR, WEFT_VE_BIND);
+			return WEFT_RX_BAD;
+		}
+		weft_request_done(read->request);
+	}
+	weft_reads_answered(reads);
 	weft_qp_complete_sends(qp);
 	/*
 	 * A fence or another read may wait for this read. Pairs with tx_take_request(), which reads
@@ -104,7 +119,9 @@ static enum weft_rx_verdict rx_answered(struct weft_rx *rx, enum weft_rx_verdict
 enum weft_rx_verdict weft_rx_deliver(struct weft_rx *rx)
 {
 	struct weft_qp *qp = rx->qp;
-	enum weft_rx_verdict verdict;
+	enum weft_rx_verdict verdict = WEFT_RX_OK;
+	enum weft_key_error err;
+	struct weft_inbound *m;
 
 	weft_qp_assert_locked(qp);
 	weft_access_yield(&rx->place.access);
@@ -114,26 +131,34 @@ enum weft_rx_verdict weft_rx_deliver(struct weft_rx *rx)
 		/* A Write makes no completion here. */
 		weft_count(rx->acc->dev->counters, WEFT_CNT_RX_WRITE_REQUESTS, 1);
 		return WEFT_RX_OK;
-	case WEFT_RDMAP_READ_RESP:
-		return rx_answered(rx, weft_rx_read_done(rx, &qp->reads));
-	case WEFT_RDMAP_READ_REQ:
-		verdict = rx_deliver_read_request(rx, &qp->peer_reads);
-		break;
-	case WEFT_RDMAP_ATOMIC_REQ:
-		verdict = weft_rx_deliver_atomic_request(rx, &qp->peer_reads);
-		break;
 	case WEFT_RDMAP_ATOMIC_RESP:
 		rx->atomic_msn++;
-		return rx_answered(rx, weft_rx_read_done(rx, &qp->reads));
+		return rx_read_done(rx, &qp->reads);
+	case WEFT_RDMAP_READ_RESP:
+		return rx_read_done(rx, &qp->reads);
+	case WEFT_RDMAP_READ_REQ:
+		return rx_deliver_read_request(rx, &qp->peer_reads);
+	case WEFT_RDMAP_ATOMIC_REQ:
+		return rx_deliver_atomic_request(rx, &qp->peer_reads);
 	case WEFT_RDMAP_TERMINATE:
 		verdict = rx_deliver_terminate(rx, &qp->reads);
 		weft_qp_complete_sends(qp);
 		return verdict;
-	default:
-		return rx_deliver_sends(rx);
 	}
-	/* The worker answers the peer's request. */
-	if (verdict == WEFT_RX_OK)
-		weft_qp_kick(qp);
+	/* A SEND or immediate data: delivers the message in turn, if it is whole. */
+	m = weft_window_ready(&rx->sends);
+	if (!m)
+		return WEFT_RX_OK;
+	if (m->opcode == WEFT_RDMAP_SEND_INV || m->opcode == WEFT_RDMAP_SEND_SE_INV) {
+		err = weft_invalidate(rx->acc, m->ex, true);
+		if (err != WEFT_KEY_OK) /* RFC 5040, 4.8 */
+			return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION,
+					      err == WEFT_KEY_UNKNOWN ? WEFT_RP_STAG :
+					      WEFT_RO_CANNOT_INVALIDATE);
+	}
+	rx->written.len = 0;
+	if (m->recv.active)
+		verdict = weft_rx_complete_recv(rx, m, IB_WC_SUCCESS, 0);
+	weft_window_pass(&rx->sends);
 	return verdict;
 }

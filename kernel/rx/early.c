@@ -10,36 +10,6 @@
 #include "queue/rq.h"
 #include "rx/rx.h"
 
-/* A segment before its turn. */
-struct early {
-	struct weft_ddp_hdr ddp;
-	const u8 *payload;
-	u32 len;	/* bytes of @payload, not 0 */
-};
-
-static bool early_write(struct weft_rx *rx, const struct early *seg)
-{
-	rx->place.region.addr = seg->ddp.to;
-	rx->place.region.length = seg->len;
-	rx->place.region.lkey = seg->ddp.stag;
-	weft_rx_aim(rx, rx->acc->pd, IB_ACCESS_REMOTE_WRITE, &rx->place.region, 1, 0);
-	return weft_rx_try(rx, seg->payload, seg->len);
-}
-
-/* Places a part of an answer, whose STag names our read. */
-static bool early_response(struct weft_rx *rx, const struct weft_reads *reads,
-			   const struct early *seg)
-{
-	const struct weft_read *read = weft_reads_named(reads, seg->ddp.stag);
-
-	if (!read || read->atomic || seg->ddp.to > read->len ||
-	    seg->len > read->len - seg->ddp.to)
-		return false;
-	weft_rx_aim(rx, rx->acc->pd, IB_ACCESS_LOCAL_WRITE, read->sge, read->num_sge,
-		    seg->ddp.to);
-	return weft_rx_try(rx, seg->payload, seg->len);
-}
-
 /*
  * Takes receives for a message in the window and for those before it, because receives are taken in
  * the order of messages. Of a shared queue only the next message gets one. Returns NULL if none.
@@ -72,33 +42,44 @@ static struct weft_inbound *early_message(struct weft_rx *rx, u32 msn)
 	}
 }
 
-static bool early_send(struct weft_rx *rx, const struct early *seg)
+/*
+ * Directs the payload of a segment, @len bytes, if its operation carries a program's bytes. Returns
+ * false if it is not placed early.
+ */
+static bool early_aim(struct weft_rx *rx, const struct weft_reads *reads,
+		      const struct weft_ddp_hdr *ddp, u32 len)
 {
-	const struct weft_inbound *m = early_message(rx, seg->ddp.msn);
+	const struct weft_inbound *m;
+	const struct weft_read *read;
 
-	if (!m)
-		return false;
-	/* Payload beyond the list's room is not placed. */
-	weft_rx_aim(rx, rx->srq ? rx->srq->ib.pd : rx->acc->pd, IB_ACCESS_LOCAL_WRITE,
-		    m->recv.sge, m->recv.num_sge, seg->ddp.mo);
-	return weft_rx_try(rx, seg->payload, seg->len);
-}
-
-/* Places the payload of an operation that carries a program's bytes. */
-static bool early_place(struct weft_rx *rx, const struct weft_reads *reads, const struct early *seg)
-{
-	switch (seg->ddp.opcode) {
+	switch (ddp->opcode) {
 	case WEFT_RDMAP_WRITE:
-		return early_write(rx, seg);
+		rx->place.region.addr = ddp->to;
+		rx->place.region.length = len;
+		rx->place.region.lkey = ddp->stag;
+		weft_rx_aim(rx, rx->acc->pd, IB_ACCESS_REMOTE_WRITE, &rx->place.region, 1, 0);
+		return true;
 	case WEFT_RDMAP_READ_RESP:
-		return early_response(rx, reads, seg);
+		/* The STag names our read. */
+		read = weft_reads_named(reads, ddp->stag);
+		if (!read || read->atomic || ddp->to > read->len || len > read->len - ddp->to)
+			return false;
+		weft_rx_aim(rx, rx->acc->pd, IB_ACCESS_LOCAL_WRITE, read->sge, read->num_sge,
+			    ddp->to);
+		return true;
 	case WEFT_RDMAP_SEND:
 	case WEFT_RDMAP_SEND_SE:
 	case WEFT_RDMAP_SEND_INV:
 	case WEFT_RDMAP_SEND_SE_INV:
 	case WEFT_RDMAP_SEND_IMM:
 	case WEFT_RDMAP_SEND_SE_IMM:
-		return early_send(rx, seg);
+		m = early_message(rx, ddp->msn);
+		if (!m)
+			return false;
+		/* Payload beyond the list's room is not placed. */
+		weft_rx_aim(rx, rx->srq ? rx->srq->ib.pd : rx->acc->pd, IB_ACCESS_LOCAL_WRITE,
+			    m->recv.sge, m->recv.num_sge, ddp->mo);
+		return true;
 	default:
 		return false; /* small messages, which have a meaning only in their turn */
 	}
@@ -109,25 +90,25 @@ bool weft_rx_place_early(void *ctx, const struct weft_arrival *arrival)
 {
 	struct weft_rx *rx = ctx;
 	struct weft_qp *qp = rx->qp;
+	struct weft_ddp_hdr ddp;
 	struct weft_term err;
-	struct early seg;
+	u32 hdr_len, len;
 	bool placed;
-	u32 hdr_len;
 
 	weft_qp_assert_locked(qp);
 	if (rx->stopped || weft_qp_state(qp) == IB_QPS_ERR)
 		return false;
 	hdr_len = weft_ddp_decode(arrival->data, min_t(u32, arrival->len, WEFT_DDP_MAX_LEN),
-				  rx->extended, &seg.ddp, &err);
+				  rx->extended, &ddp, &err);
 	if (!hdr_len || arrival->len == hdr_len)
 		return false;
-	seg.payload = arrival->data + hdr_len;
-	seg.len = arrival->len - hdr_len;
-	placed = early_place(rx, &qp->reads, &seg);
+	len = arrival->len - hdr_len;
+	placed = early_aim(rx, &qp->reads, &ddp, len) &&
+		 weft_rx_try(rx, arrival->data + hdr_len, len);
 	weft_access_yield(&rx->place.access);
 	if (placed) {
 		weft_count(rx->acc->dev->counters, WEFT_CNT_RX_EARLY_FPDUS, 1);
-		weft_count(rx->acc->dev->counters, WEFT_CNT_RX_EARLY_BYTES, seg.len);
+		weft_count(rx->acc->dev->counters, WEFT_CNT_RX_EARLY_BYTES, len);
 	}
 	return placed;
 }

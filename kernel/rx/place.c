@@ -1,10 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Placement, by operation: where a segment's payload goes, and how far its message has come. */
+/*
+ * Placement: by operation, where a segment's payload goes; its copy; and how far its message has
+ * come.
+ */
+#include <linux/string.h>
+
 #include "base/weft.h"
 #include "memory/mr.h"
 #include "queue/rq.h"
 #include "rx/rx.h"
 #include "wire/bytes.h"
+
+static_assert(sizeof_field(struct weft_placement, bytes) >= WEFT_ATOMIC_REQ_LEN);
+static_assert(sizeof_field(struct weft_placement, bytes) >= WEFT_ATOMIC_RESP_LEN);
+
+/* --- where the payload goes --- */
+
+static void rx_aim_at_bytes(struct weft_rx *rx)
+{
+	rx->place.target = WEFT_RX_TO_BYTES;
+	rx->place.have = 0;
+}
+
+/* Directs the next payload to the memory of @read, our oldest. */
+static void rx_aim_at_read(struct weft_rx *rx, struct weft_read *read)
+{
+	rx->place.target = WEFT_RX_TO_READ;
+	rx->place.read = read;
+	weft_rx_aim(rx, rx->acc->pd, IB_ACCESS_LOCAL_WRITE, read->sge, read->num_sge, read->got);
+}
 
 static enum weft_rx_verdict rx_begin_write(struct weft_rx *rx)
 {
@@ -38,7 +62,7 @@ static enum weft_rx_verdict rx_begin_response(struct weft_rx *rx,
 		   (rx->seg.ddp.last && rx->seg.payload_len != read->len - read->got)) {
 		code = WEFT_DT_BOUNDS;
 	} else {
-		weft_rx_aim_at_read(rx, read);
+		rx_aim_at_read(rx, read);
 		return WEFT_RX_OK;
 	}
 	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, code);
@@ -70,7 +94,7 @@ static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
 		weft_count(rx->acc->dev->counters, WEFT_CNT_RESP_LOCAL_LENGTH_ERROR, 1);
 		weft_rx_refuse_now(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
 				   WEFT_DU_TOO_LONG);
-		weft_rx_recv_failed(rx, IB_WC_LOC_LEN_ERR, WEFT_VE_RECV_TOO_SMALL);
+		weft_rx_complete_recv(rx, m, IB_WC_LOC_LEN_ERR, WEFT_VE_RECV_TOO_SMALL);
 		return WEFT_RX_BAD;
 	}
 	/* Receives of a shared queue name memory of the queue's own protection domain. */
@@ -85,7 +109,7 @@ static enum weft_rx_verdict rx_begin_imm(struct weft_rx *rx)
 	struct weft_inbound *m = weft_rx_inbound(rx);
 	u8 code;
 
-	weft_rx_aim_at_bytes(rx);
+	rx_aim_at_bytes(rx);
 	code = weft_window_refuses(&rx->sends, rx->seg.ddp.msn, rx->seg.ddp.mo);
 	if (!code && (!rx->seg.ddp.last || (m->recv.active && !m->kept)))
 		code = WEFT_DU_MO; /* in parts, or amidst a SEND */
@@ -99,7 +123,7 @@ static enum weft_rx_verdict rx_begin_imm(struct weft_rx *rx)
 /* A Terminate is a single FPDU and the only one with its queue number. */
 static enum weft_rx_verdict rx_begin_terminate(struct weft_rx *rx)
 {
-	weft_rx_aim_at_bytes(rx);
+	rx_aim_at_bytes(rx);
 	if (!rx->seg.ddp.mo && rx->seg.ddp.last && rx->seg.ddp.msn == 1 &&
 	    rx->seg.payload_len <= sizeof(rx->place.bytes))
 		return WEFT_RX_OK;
@@ -119,7 +143,7 @@ static enum weft_rx_verdict rx_begin_bytes(struct weft_rx *rx,
 							  WEFT_ATOMIC_REQ_LEN;
 	u8 code;
 
-	weft_rx_aim_at_bytes(rx);
+	rx_aim_at_bytes(rx);
 	if (rx->seg.ddp.mo || !rx->seg.ddp.last)
 		code = WEFT_DU_MO;
 	else if (rx->seg.ddp.msn != rx->read_msn)
@@ -127,6 +151,28 @@ static enum weft_rx_verdict rx_begin_bytes(struct weft_rx *rx,
 	else if (weft_peer_reads_full(answers))
 		code = WEFT_DU_NO_BUFFER; /* more than was agreed */
 	else if (rx->seg.payload_len != len)
+		code = WEFT_DU_TOO_LONG;
+	else
+		return WEFT_RX_OK;
+	return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
+}
+
+/* The answer to our oldest request, an atomic: a single FPDU of a known size. */
+static enum weft_rx_verdict rx_begin_atomic_response(struct weft_rx *rx,
+						     const struct weft_reads *reads)
+{
+	struct weft_read *read = weft_reads_oldest(reads);
+	u8 code;
+
+	rx_aim_at_bytes(rx);
+	rx->place.read = read;
+	if (rx->seg.ddp.mo || !rx->seg.ddp.last)
+		code = WEFT_DU_MO;
+	else if (rx->seg.ddp.msn != rx->atomic_msn)
+		code = WEFT_DU_MSN_RANGE;
+	else if (!read || !read->atomic)
+		code = WEFT_DU_NO_BUFFER; /* our oldest request is no atomic */
+	else if (rx->seg.payload_len != WEFT_ATOMIC_RESP_LEN)
 		code = WEFT_DU_TOO_LONG;
 	else
 		return WEFT_RX_OK;
@@ -161,49 +207,126 @@ enum weft_rx_verdict weft_rx_begin(struct weft_rx *rx)
 	case WEFT_RDMAP_IMM_SE:
 		return rx_begin_imm(rx);
 	case WEFT_RDMAP_ATOMIC_RESP:
-		return weft_rx_begin_atomic_response(rx, &qp->reads);
+		return rx_begin_atomic_response(rx, &qp->reads);
 	default:
 		return rx_begin_send(rx);
 	}
 }
 
-/* Counts a placed segment of a SEND. The last one brings the message's opcode. */
-static void rx_placed_send(struct weft_rx *rx)
-{
-	const struct weft_ddp_hdr *ddp = &rx->seg.ddp;
-	struct weft_inbound *m = weft_rx_inbound(rx);
+/* --- the copy --- */
 
-	if (!ddp->last)
-		weft_inbound_grow(m, rx->seg.payload_len);
-	else /* A header has one of the two at most; the other is 0. */
-		weft_inbound_end(m, rx->seg.payload_len, ddp->opcode, ddp->inv_stag | ddp->imm);
+/* Ends the connection, because the memory for the payload may not be written any more. */
+static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx, enum weft_key_error err)
+{
+	if (rx->place.target == WEFT_RX_TO_REGION)
+		return weft_rx_refuse_key(rx, err);
+	weft_rx_refuse_now(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
+	if (rx->place.target == WEFT_RX_TO_READ)
+		weft_request_fail(rx->place.read->request, IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY);
+	else
+		weft_rx_complete_recv(rx, weft_rx_inbound(rx), IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY);
+	return WEFT_RX_BAD;
 }
+
+/*
+ * Writes bytes at the placement and advances it; not for TO_BYTES. Each piece is checked against
+ * its region again, because an earlier check says nothing after an invalidation.
+ */
+static __always_inline enum weft_key_error rx_put(struct weft_rx *rx, const u8 *from, u32 len)
+{
+	struct weft_placement *p = &rx->place;
+	const struct weft_sge *sge;
+	enum weft_key_error err;
+	u64 to;
+	u32 n;
+
+	while (len) {
+		if (!p->num_sge)
+			return WEFT_KEY_BOUNDS;
+		sge = p->sge;
+		n = min(len, sge->length - p->at);
+		if (!n) {
+			p->sge++;
+			p->num_sge--;
+			p->at = 0;
+			continue;
+		}
+		to = sge->addr + p->at;
+		err = weft_access_go_on(&p->access, rx->acc, p->pd, sge->lkey, to, n, p->rights);
+		if (err)
+			return err;
+		p->at += n;
+		len -= n;
+		weft_mr_write(p->access.mr, to, from, n);
+		from += n;
+	}
+	return WEFT_KEY_OK;
+}
+
+/* Places the next @len bytes of a payload, no more than are left of it, after weft_rx_begin(). */
+enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
+{
+	struct weft_placement *p = &rx->place;
+	enum weft_key_error err;
+
+	weft_qp_assert_locked(rx->qp);
+	if (p->target == WEFT_RX_TO_BYTES) {
+		memcpy(p->bytes + p->have, from, len);
+		p->have += len;
+		return WEFT_RX_OK;
+	}
+	err = rx_put(rx, from, len);
+	return likely(!err) ? WEFT_RX_OK : rx_place_failed(rx, err);
+}
+
+/* Places an early payload, after weft_rx_aim(). Returns true if all of it is placed. */
+bool weft_rx_try(struct weft_rx *rx, const u8 *from, u32 len)
+{
+	weft_qp_assert_locked(rx->qp);
+	return rx_put(rx, from, len) == WEFT_KEY_OK;
+}
+
+/* --- how far a message has come --- */
 
 /* A segment is placed, and its CRC, if any, is good: notes how far its message has come. */
 enum weft_rx_verdict weft_rx_placed(struct weft_rx *rx)
 {
-	weft_rx_assert_locked(rx);
-	switch (rx->seg.ddp.opcode) {
+	const struct weft_ddp_hdr *ddp = &rx->seg.ddp;
+	u32 len = rx->seg.payload_len;
+	struct weft_atomic_resp resp;
+
+	weft_qp_assert_locked(rx->qp);
+	switch (ddp->opcode) {
 	case WEFT_RDMAP_WRITE:
-		weft_written_add(&rx->written, rx->seg.payload_len, rx->seg.ddp.last);
+		weft_written_add(&rx->written, len, ddp->last);
 		return WEFT_RX_OK;
 	case WEFT_RDMAP_READ_RESP:
-		rx->place.read->got += rx->seg.payload_len;
+		rx->place.read->got += len;
 		return WEFT_RX_OK;
 	case WEFT_RDMAP_READ_REQ:
 	case WEFT_RDMAP_ATOMIC_REQ:
 	case WEFT_RDMAP_TERMINATE:
 		return WEFT_RX_OK; /* a single FPDU, now complete */
 	case WEFT_RDMAP_ATOMIC_RESP:
-		return weft_rx_place_atomic_response(rx);
+		weft_atomic_resp_decode(rx->place.bytes, &resp);
+		/* An answer to another request has no code of its own in RFC 7306. */
+		if (resp.id != rx->place.read->sink)
+			return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION,
+					      WEFT_RO_CATASTROPHIC_STREAM);
+		rx_aim_at_read(rx, rx->place.read);
+		return weft_rx_place(rx, (const u8 *)&resp.original, sizeof(resp.original));
 	case WEFT_RDMAP_IMM:
 	case WEFT_RDMAP_IMM_SE:
 		/* The completion reports the length of the Write before it. */
-		weft_inbound_end(weft_rx_inbound(rx), rx->written.len, rx->seg.ddp.opcode,
+		weft_inbound_end(weft_rx_inbound(rx), rx->written.len, ddp->opcode,
 				 weft_get_be32(rx->place.bytes));
 		return WEFT_RX_OK;
 	default:
-		rx_placed_send(rx);
+		if (!ddp->last)
+			weft_inbound_grow(weft_rx_inbound(rx), len);
+		else /* A header has one of the two at most; the other is 0. */
+			weft_inbound_end(weft_rx_inbound(rx), len, ddp->opcode,
+					 ddp->inv_stag | ddp->imm);
 		return WEFT_RX_OK;
 	}
 }

@@ -66,7 +66,7 @@ enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx, struct weft_inbound 
 {
 	int taken;
 
-	weft_rx_assert_locked(rx);
+	weft_qp_assert_locked(rx->qp);
 	weft_access_yield(&rx->place.access);
 	taken = weft_rq_take(rx->qp->rq, &m->recv, &rx->waiting);
 	if (!taken) {
@@ -88,35 +88,6 @@ enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx, struct weft_inbound 
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 }
 
-/* Fills in the parts of a completion that depend on the opcode. */
-static void rx_describe(const struct weft_inbound *m, struct weft_completion *wc)
-{
-	switch (m->opcode) {
-	case WEFT_RDMAP_SEND_SE:
-		wc->solicited = true;
-		break;
-	case WEFT_RDMAP_SEND_INV:
-	case WEFT_RDMAP_SEND_SE_INV:
-		wc->ex = m->ex;
-		wc->flags = WEFT_CQE_WITH_INV;
-		wc->solicited = m->opcode == WEFT_RDMAP_SEND_SE_INV;
-		break;
-	case WEFT_RDMAP_SEND_IMM:
-	case WEFT_RDMAP_SEND_SE_IMM:
-		wc->ex = (__force u32)cpu_to_be32(m->ex);
-		wc->flags = WEFT_CQE_WITH_IMM;
-		wc->solicited = m->opcode == WEFT_RDMAP_SEND_SE_IMM;
-		break;
-	case WEFT_RDMAP_IMM:
-	case WEFT_RDMAP_IMM_SE:
-		wc->ex = (__force u32)cpu_to_be32(m->ex);
-		wc->flags = WEFT_CQE_WITH_IMM;
-		wc->opcode = WEFT_OP_RECV_WRITE_IMM;
-		wc->solicited = m->opcode == WEFT_RDMAP_IMM_SE;
-		break;
-	}
-}
-
 /* Completes a receive, even one without a message. Returns WEFT_RX_BAD if the CQ is full. */
 enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, struct weft_inbound *m, u8 status,
 					   u32 vendor)
@@ -130,21 +101,37 @@ enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, struct weft_inbou
 		.ex = vendor,
 	};
 
-	weft_rx_assert_locked(rx);
-	if (!status)
-		rx_describe(m, &wc);
-	else
+	weft_qp_assert_locked(rx->qp);
+	m->recv.active = false;
+	if (status)
 		weft_count(rx->acc->dev->counters, status == IB_WC_WR_FLUSH_ERR ?
 			   WEFT_CNT_RESP_CQE_FLUSH_ERROR : WEFT_CNT_RESP_CQE_ERROR, 1);
-	m->recv.active = false;
+	/* As after a plain SEND, a failed receive has nothing more to tell. */
+	switch (status ? WEFT_RDMAP_SEND : m->opcode) {
+	case WEFT_RDMAP_SEND_SE:
+		wc.solicited = true;
+		break;
+	case WEFT_RDMAP_SEND_INV:
+	case WEFT_RDMAP_SEND_SE_INV:
+		wc.ex = m->ex;
+		wc.flags = WEFT_CQE_WITH_INV;
+		wc.solicited = m->opcode == WEFT_RDMAP_SEND_SE_INV;
+		break;
+	case WEFT_RDMAP_SEND_IMM:
+	case WEFT_RDMAP_SEND_SE_IMM:
+		wc.ex = (__force u32)cpu_to_be32(m->ex);
+		wc.flags = WEFT_CQE_WITH_IMM;
+		wc.solicited = m->opcode == WEFT_RDMAP_SEND_SE_IMM;
+		break;
+	case WEFT_RDMAP_IMM:
+	case WEFT_RDMAP_IMM_SE:
+		wc.ex = (__force u32)cpu_to_be32(m->ex);
+		wc.flags = WEFT_CQE_WITH_IMM;
+		wc.opcode = WEFT_OP_RECV_WRITE_IMM;
+		wc.solicited = m->opcode == WEFT_RDMAP_IMM_SE;
+		break;
+	}
 	return likely(weft_cq_add(rx->rcq, &wc)) ? WEFT_RX_OK : weft_rx_refuse_local(rx);
-}
-
-/* Completes the receive of the message under way in error, after weft_rx_refuse_now(). */
-void weft_rx_recv_failed(struct weft_rx *rx, u8 status, u32 vendor)
-{
-	weft_rx_assert_locked(rx);
-	weft_rx_complete_recv(rx, weft_rx_inbound(rx), status, vendor);
 }
 
 /* Completes all receives in error, but leaves those of a shared queue there. May sleep. */

@@ -9,7 +9,7 @@
 /* Stops the reading. Only the first reason is kept. */
 static enum weft_rx_verdict rx_end_for(struct weft_rx *rx, enum weft_rx_failure failure)
 {
-	weft_rx_let_go(rx);
+	weft_access_end(&rx->place.access);
 	rx->stopped = true;
 	if (rx->failure == WEFT_RX_FINE)
 		rx->failure = failure;
@@ -22,7 +22,7 @@ static enum weft_rx_verdict rx_end_for(struct weft_rx *rx, enum weft_rx_failure 
  */
 enum weft_rx_verdict weft_rx_refuse(struct weft_rx *rx, u8 layer, u8 etype, u8 code)
 {
-	weft_rx_assert_locked(rx);
+	weft_qp_assert_locked(rx->qp);
 	if (rx->failure == WEFT_RX_FINE) {
 		rx->term = (struct weft_term){ layer, etype, code };
 		if (weft_term_of_access(&rx->term))
@@ -34,14 +34,14 @@ enum weft_rx_verdict weft_rx_refuse(struct weft_rx *rx, u8 layer, u8 etype, u8 c
 /* Ends the connection without a Terminate. */
 enum weft_rx_verdict weft_rx_break(struct weft_rx *rx)
 {
-	weft_rx_assert_locked(rx);
+	weft_qp_assert_locked(rx->qp);
 	return rx_end_for(rx, WEFT_RX_BROKEN);
 }
 
 /* Ends the connection for a shortage at this end: the Terminate shows no header. */
 enum weft_rx_verdict weft_rx_refuse_local(struct weft_rx *rx)
 {
-	weft_rx_assert_locked(rx);
+	weft_qp_assert_locked(rx->qp);
 	rx->seg.hdr_len = 0;
 	return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 }
@@ -52,7 +52,7 @@ enum weft_rx_verdict weft_rx_refuse_key(struct weft_rx *rx, enum weft_key_error 
 	bool write = rx->seg.ddp.tagged;
 	u8 code;
 
-	weft_rx_assert_locked(rx);
+	weft_qp_assert_locked(rx->qp);
 	switch (err) {
 	case WEFT_KEY_ACCESS:
 		/* DDP, which judges a write, has no code for rights (RFC 5041, 7.2). */
@@ -77,41 +77,33 @@ enum weft_rx_verdict weft_rx_refuse_key(struct weft_rx *rx, enum weft_key_error 
 
 enum weft_rx_verdict weft_rx_refuse_crc(struct weft_rx *rx)
 {
-	weft_rx_assert_locked(rx);
+	weft_qp_assert_locked(rx->qp);
 	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_CRC_ERRORS, 1);
 	rx->seg.hdr_len = 0; /* a header under a bad CRC cannot be believed */
 	return weft_rx_refuse(rx, WEFT_TERM_LLP, WEFT_LLP_MPA, WEFT_MPA_CRC);
 }
 
-static void rx_blame(const struct weft_rx *rx, struct weft_blame *blame)
-{
-	bool request = rx->place.target == WEFT_RX_TO_BYTES &&
-		       rx->seg.ddp.opcode == WEFT_RDMAP_READ_REQ &&
-		       rx->place.have == WEFT_READ_REQ_LEN;
-
-	weft_blame_set(blame, rx->seg.hdr, rx->seg.hdr_len, rx->seg.len,
-		       request ? rx->place.bytes : NULL);
-}
-
-static enum ib_event_type rx_event(const struct weft_term *term)
-{
-	if (term->layer == WEFT_TERM_RDMAP && term->etype == WEFT_RDMAP_PROTECTION)
-		return IB_EVENT_QP_ACCESS_ERR;
-	if (term->layer == WEFT_TERM_RDMAP && term->etype == WEFT_RDMAP_LOCAL)
-		return IB_EVENT_QP_FATAL;
-	return IB_EVENT_QP_REQ_ERR;
-}
-
 /* Fails the queue pair for the receive side's failure. */
 void weft_rx_fail(struct weft_rx *rx)
 {
+	const struct weft_term *term = &rx->term;
+	enum ib_event_type event = IB_EVENT_QP_REQ_ERR;
 	struct weft_qp *qp = rx->qp;
 	struct weft_blame blame;
+	bool request;
 
 	weft_qp_assert_locked(qp);
 	if (rx->failure == WEFT_RX_REFUSED) {
-		rx_blame(rx, &blame);
-		weft_qp_fail_for(qp, &rx->term, &blame, rx_event(&rx->term));
+		request = rx->place.target == WEFT_RX_TO_BYTES &&
+			  rx->seg.ddp.opcode == WEFT_RDMAP_READ_REQ &&
+			  rx->place.have == WEFT_READ_REQ_LEN;
+		weft_blame_set(&blame, rx->seg.hdr, rx->seg.hdr_len, rx->seg.len,
+			       request ? rx->place.bytes : NULL);
+		if (term->layer == WEFT_TERM_RDMAP && term->etype == WEFT_RDMAP_PROTECTION)
+			event = IB_EVENT_QP_ACCESS_ERR;
+		else if (term->layer == WEFT_TERM_RDMAP && term->etype == WEFT_RDMAP_LOCAL)
+			event = IB_EVENT_QP_FATAL;
+		weft_qp_fail_for(qp, term, &blame, event);
 	} else {
 		weft_qp_fail(qp, NULL, IB_EVENT_QP_FATAL);
 	}
@@ -125,7 +117,7 @@ void weft_rx_fail(struct weft_rx *rx)
  */
 void weft_rx_refuse_now(struct weft_rx *rx, u8 layer, u8 etype, u8 code)
 {
-	weft_rx_assert_locked(rx);
+	weft_qp_assert_locked(rx->qp);
 	weft_rx_refuse(rx, layer, etype, code);
 	weft_rx_fail(rx);
 }

@@ -5,30 +5,6 @@
 #include "mpa/framer.h"
 #include "rx/rx.h"
 
-/* Adds the FPDUs and bytes since @before to the device's counters, once for all packets read. */
-static void rx_count(const struct weft_rx *rx, const struct weft_framer_counts *before)
-{
-	struct weft_counters __percpu *counters = rx->acc->dev->counters;
-	const struct weft_framer_counts *now = &rx->framer.counts;
-
-	if (now->bytes != before->bytes) {
-		weft_count(counters, WEFT_CNT_RX_FPDUS, now->fpdus - before->fpdus);
-		weft_count(counters, WEFT_CNT_RX_BYTES, now->bytes - before->bytes);
-	}
-	if (now->split != before->split)
-		weft_count(counters, WEFT_CNT_RX_SPLIT_FPDUS, now->split - before->split);
-	if (now->staged != before->staged)
-		weft_count(counters, WEFT_CNT_RX_STAGED_FPDUS, now->staged - before->staged);
-}
-
-/* Returns true if the stream has ended and all its bytes were taken. */
-static bool rx_at_end(const struct weft_rx *rx, struct weft_llp *llp)
-{
-	if (rx->framer.stage && rx->stalled && !rx->stopped)
-		return false;
-	return weft_llp_end(llp) >= (rx->framer.ahead ? WEFT_LLP_LAST_BYTES : WEFT_LLP_ALL_READ);
-}
-
 /* Ends the connection if the waiting message got no receive in time, after all bytes were read. */
 static noinline void rx_give_up(struct weft_rx *rx)
 {
@@ -48,15 +24,16 @@ static noinline void rx_give_up(struct weft_rx *rx)
 /* Reads all that can be read now. Softirq or process context. */
 void weft_rx_run(struct weft_rx *rx)
 {
+	const struct weft_framer_counts *now = &rx->framer.counts;
+	struct weft_counters __percpu *counters = rx->acc->dev->counters;
+	struct weft_framer_counts before = *now;
 	struct weft_qp *qp = rx->qp;
-	struct weft_framer_counts before;
 	unsigned long flags;
 	bool more;
 
 	weft_qp_assert_locked(qp);
 	if (rx->running)
 		return; /* weft_llp_await() may call back at once */
-	before = rx->framer.counts;
 	WRITE_ONCE(rx->woken, false);
 	if (unlikely(weft_qp_state(qp) == IB_QPS_ERR)) {
 		rx->stopped = true;
@@ -74,8 +51,19 @@ void weft_rx_run(struct weft_rx *rx)
 		rx_give_up(rx);
 	if (unlikely(rx->failure != WEFT_RX_FINE))
 		weft_rx_fail(rx);
-	rx_count(rx, &before);
-	if (more || !rx_at_end(rx, qp->llp))
+	/* Once for all packets that were read. */
+	if (now->bytes != before.bytes) {
+		weft_count(counters, WEFT_CNT_RX_FPDUS, now->fpdus - before.fpdus);
+		weft_count(counters, WEFT_CNT_RX_BYTES, now->bytes - before.bytes);
+	}
+	if (now->split != before.split)
+		weft_count(counters, WEFT_CNT_RX_SPLIT_FPDUS, now->split - before.split);
+	if (now->staged != before.staged)
+		weft_count(counters, WEFT_CNT_RX_STAGED_FPDUS, now->staged - before.staged);
+	/* Goes on only if the stream has ended and all its bytes were taken. */
+	if (more || (rx->framer.stage && rx->stalled && !rx->stopped) ||
+	    weft_llp_end(qp->llp) <
+	    (rx->framer.ahead ? WEFT_LLP_LAST_BYTES : WEFT_LLP_ALL_READ))
 		return;
 	/*
 	 * A reset is no orderly end: the changed event reports the reset. All bytes before are
@@ -151,12 +139,6 @@ int weft_rx_init(struct weft_rx *rx)
 	rx->waiting.wake = rx_woken;
 	timer_setup(&rx->rnr, rx_expired, 0);
 	return weft_window_init(&rx->sends, 1, rx->qp->rq->max_sge, qp->owner);
-}
-
-/* Both sides have ended, because either takes receives. */
-void weft_rx_destroy(struct weft_rx *rx)
-{
-	weft_window_destroy(&rx->sends);
 }
 
 void weft_rx_start(struct weft_rx *rx)

@@ -113,7 +113,6 @@ struct weft_rx {
 /* --- for the room above --- */
 
 int weft_rx_init(struct weft_rx *rx);
-void weft_rx_destroy(struct weft_rx *rx);
 void weft_rx_start(struct weft_rx *rx);
 void weft_rx_stop(struct weft_rx *rx);
 void weft_rx_readable(struct weft_rx *rx);
@@ -126,44 +125,25 @@ void weft_rx_flush_receives(struct weft_rx *rx);
  * All functions run under the lock of weft_qp_assert_locked(), in softirq too, and do not sleep.
  */
 
-static inline void weft_rx_assert_locked(const struct weft_rx *rx)
-{
-	weft_qp_assert_locked(rx->qp);
-}
-
 /* segment.c: segments as they come */
 bool weft_rx_read(struct weft_rx *rx);
 
 /* early.c: segments that come before their turn */
 bool weft_rx_place_early(void *ctx, const struct weft_arrival *arrival);
 
-/* place.c: placement, by operation */
+/* place.c: placement: where the payload goes, by operation; the bytes; the progress */
 enum weft_rx_verdict weft_rx_begin(struct weft_rx *rx);
+enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len);
+bool weft_rx_try(struct weft_rx *rx, const u8 *from, u32 len);
 enum weft_rx_verdict weft_rx_placed(struct weft_rx *rx);
 
 /* deliver.c: delivery, by operation */
 enum weft_rx_verdict weft_rx_deliver(struct weft_rx *rx);
 
-/* payload.c: the bytes */
-enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len);
-bool weft_rx_try(struct weft_rx *rx, const u8 *from, u32 len);
-u64 weft_rx_row_room(struct weft_rx *rx, u64 *to);
-void weft_rx_row_end(struct weft_rx *rx, u32 fpdus);
-
-/* reads.c: answers to our reads and atomics; the peer's atomic requests */
-enum weft_rx_verdict weft_rx_begin_atomic_response(struct weft_rx *rx,
-						   const struct weft_reads *reads);
-enum weft_rx_verdict weft_rx_place_atomic_response(struct weft_rx *rx);
-enum weft_rx_verdict weft_rx_deliver_atomic_request(struct weft_rx *rx,
-						    struct weft_peer_reads *answers);
-void weft_rx_aim_at_read(struct weft_rx *rx, struct weft_read *read);
-enum weft_rx_verdict weft_rx_read_done(struct weft_rx *rx, struct weft_reads *reads);
-
 /* recv.c: the receive that a message takes */
 enum weft_rx_verdict weft_rx_fetch_recv(struct weft_rx *rx, struct weft_inbound *m);
 enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, struct weft_inbound *m, u8 status,
 					   u32 vendor);
-void weft_rx_recv_failed(struct weft_rx *rx, u8 status, u32 vendor);
 
 /* refuse.c: the end of the connection */
 enum weft_rx_verdict weft_rx_refuse(struct weft_rx *rx, u8 layer, u8 etype, u8 code);
@@ -174,26 +154,10 @@ enum weft_rx_verdict weft_rx_refuse_local(struct weft_rx *rx);
 enum weft_rx_verdict weft_rx_break(struct weft_rx *rx);
 void weft_rx_fail(struct weft_rx *rx);
 
-/*
- * Gives up the region that is held from piece to piece. Called at the end of each packet, so that a
- * deregistration waits for the bytes of one packet at most; but see weft_access_yield().
- */
-static inline void weft_rx_let_go(struct weft_rx *rx)
-{
-	weft_rx_assert_locked(rx);
-	weft_access_end(&rx->place.access);
-}
-
 /* The message of the segment under way, if it takes a receive. */
 static inline struct weft_inbound *weft_rx_inbound(struct weft_rx *rx)
 {
 	return weft_window_at(&rx->sends, rx->seg.ddp.msn);
-}
-
-static inline void weft_rx_aim_at_bytes(struct weft_rx *rx)
-{
-	rx->place.target = WEFT_RX_TO_BYTES;
-	rx->place.have = 0;
 }
 
 /* Directs payload to a list of SGEs, @at bytes from its start. */

@@ -52,19 +52,10 @@ static inline enum weft_rx_verdict segment_place(void *ctx, const u8 *from, u32 
 	return weft_rx_place(rx, from, len);
 }
 
-/* The initiator is in full operation, so we may send, too (RFC 5044, 7.1.3). */
-static noinline void segment_first(struct weft_rx *rx)
-{
-	struct weft_qp *qp = rx->qp;
-
-	rx->first = false;
-	if (weft_gate_open(&qp->gate))
-		weft_qp_kick(qp);
-}
-
 static inline enum weft_rx_verdict segment_end(void *ctx)
 {
 	struct weft_rx *rx = ctx;
+	struct weft_qp *qp = rx->qp;
 	enum weft_rx_verdict verdict;
 
 	trace_weft_rx_fpdu(rx->acc, &rx->seg.ddp, rx->seg.payload_len);
@@ -73,9 +64,36 @@ static inline enum weft_rx_verdict segment_end(void *ctx)
 		verdict = weft_rx_deliver(rx);
 	if (verdict != WEFT_RX_OK)
 		return verdict;
-	if (unlikely(rx->first))
-		segment_first(rx);
+	if (unlikely(rx->first)) {
+		/* The initiator is in full operation: we may send, too (RFC 5044, 7.1.3). */
+		rx->first = false;
+		if (weft_gate_open(&qp->gate))
+			weft_qp_kick(qp);
+	}
 	return WEFT_RX_OK;
+}
+
+/*
+ * Returns how many payload bytes may follow the last FPDU without another check, and in @to their
+ * address in the held region; 0 if each FPDU has to be looked at.
+ */
+static u64 segment_row_room(struct weft_rx *rx, u64 *to)
+{
+	const struct weft_placement *p = &rx->place;
+	const struct weft_mr *mr = p->access.mr;
+	u64 room;
+
+	if (p->target == WEFT_RX_TO_BYTES || !mr)
+		return 0;
+	*to = p->sge->addr + p->at;
+	room = mr->length - (*to - mr->iova);
+	if (p->target == WEFT_RX_TO_REGION)
+		return room;
+	if (p->target == WEFT_RX_TO_READ)
+		room = min_t(u64, room, p->read->len - p->read->got);
+	else
+		room = min(room, weft_inbound_room(weft_rx_inbound(rx)));
+	return min_t(u64, room, p->sge->length - p->at);
 }
 
 /*
@@ -95,7 +113,7 @@ static noinline u32 segment_take_row(struct weft_rx *rx, struct weft_packet *p, 
 	const u8 *next;
 	u64 to = 0;
 
-	most = min_t(u64, weft_rx_row_room(rx, &to), end - offset) / payload;
+	most = min_t(u64, segment_row_room(rx, &to), end - offset) / payload;
 	most = min(most, (end - offset) / fpdu_len);
 	for (fpdus = 0; fpdus < most; fpdus++) {
 		at += payload;
@@ -108,9 +126,20 @@ static noinline u32 segment_take_row(struct weft_rx *rx, struct weft_packet *p, 
 		to += payload;
 		offset += fpdu_len;
 	}
-	if (fpdus) {
-		weft_framer_took(&rx->framer, fpdus);
-		weft_rx_row_end(rx, fpdus);
+	if (!fpdus)
+		return offset;
+	weft_framer_took(&rx->framer, fpdus);
+	payload *= fpdus;
+	weft_template_advance(&rx->seg, payload);
+	switch (rx->place.target) {
+	case WEFT_RX_TO_REGION:
+		rx->written.len += payload;
+		break;
+	case WEFT_RX_TO_READ:
+		rx->place.read->got += payload;
+		break;
+	default:
+		weft_inbound_grow(weft_rx_inbound(rx), payload);
 	}
 	return offset;
 }
@@ -172,20 +201,12 @@ static u32 segment_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 	len = weft_framer_take(&rx->framer, &p, offset, len, &segment_ops, segment_part, rx);
 	if (unlikely(rx->framer.fault))
 		segment_broken(rx);
-	weft_rx_let_go(rx);
+	/*
+	 * The region that is held from piece to piece is given up with each packet, so that a
+	 * deregistration waits for the bytes of one packet at most; but see weft_access_yield().
+	 */
+	weft_access_end(&rx->place.access);
 	return len;
-}
-
-/* Places the FPDU on the stage. Returns false if it waits. */
-static bool segment_unstage(struct weft_rx *rx)
-{
-	enum weft_rx_verdict verdict;
-
-	if (likely(!rx->framer.stage))
-		return true;
-	verdict = weft_framer_unstage(&rx->framer, segment_part, rx);
-	weft_rx_let_go(rx);
-	return verdict != WEFT_RX_WAIT;
 }
 
 /*
@@ -222,7 +243,7 @@ static void segment_messages(struct weft_rx *rx, struct weft_arrivals *arrivals)
 	else if (arrivals->early && !rx->first)
 		weft_arrivals_offer(arrivals, weft_rx_place_early, rx);
 	WRITE_ONCE(rx->kept_most, arrivals->most);
-	weft_rx_let_go(rx);
+	weft_access_end(&rx->place.access);
 }
 
 /*
@@ -233,7 +254,7 @@ bool weft_rx_read(struct weft_rx *rx)
 {
 	struct weft_qp *qp = rx->qp;
 	u64 before = rx->framer.counts.bytes;
-	bool more = false;
+	bool more = false, waits = false;
 
 	weft_qp_assert_locked(qp);
 	if (unlikely(qp->llp->arrivals)) {
@@ -244,20 +265,22 @@ bool weft_rx_read(struct weft_rx *rx)
 	if (rx->stopped)
 		weft_framer_drop(&rx->framer);
 	/* An FPDU on the stage comes before all bytes in the stream. */
-	if (segment_unstage(rx)) {
-		while (weft_framer_ready(&rx->framer, qp->llp)) {
-			if (unlikely(rx->framer.fault))
-				segment_broken(rx);
-			weft_llp_read(qp->llp, segment_packet, rx);
-			if (!rx->framer.ahead)
-				break;
-			/* A softirq stops the threads of its processor. */
-			if (in_serving_softirq() &&
-			    rx->framer.counts.bytes - before > WEFT_TCP_AT_ONCE) {
-				weft_llp_resume(qp->llp);
-				more = true;
-				break;
-			}
+	if (unlikely(rx->framer.stage)) {
+		waits = weft_framer_unstage(&rx->framer, segment_part, rx) == WEFT_RX_WAIT;
+		weft_access_end(&rx->place.access);
+	}
+	while (!waits && weft_framer_ready(&rx->framer, qp->llp)) {
+		if (unlikely(rx->framer.fault))
+			segment_broken(rx);
+		weft_llp_read(qp->llp, segment_packet, rx);
+		if (!rx->framer.ahead)
+			break;
+		/* A softirq stops the threads of its processor. */
+		if (in_serving_softirq() &&
+		    rx->framer.counts.bytes - before > WEFT_TCP_AT_ONCE) {
+			weft_llp_resume(qp->llp);
+			more = true;
+			break;
 		}
 	}
 	weft_llp_await(qp->llp, weft_framer_need(&rx->framer));
