@@ -113,6 +113,11 @@ static void engine_near(struct work_struct *work)
 	engine_serve(container_of(work, struct weft_consumer, near)->qp, true);
 }
 
+static void engine_timer(struct timer_list *timer)
+{
+	weft_qp_kick(container_of(timer, struct weft_qp, worker.timer));
+}
+
 /*
  * Flushes posts in ERR in the process's own time, because nobody is charged for a worker's, and
  * posts could go on without end. The state is read again under tx_lock, because another thread may
@@ -216,7 +221,7 @@ int weft_engine_init(struct weft_qp *qp, const struct ib_qp_init_attr *attr)
 	engine->rx.rcq = to_weft_cq(attr->recv_cq);
 	weft_baton_init(&qp->tx_lock);
 	INIT_WORK(&qp->worker.work, engine_work);
-	timer_setup(&qp->worker.timer, weft_qp_timer, 0);
+	timer_setup(&qp->worker.timer, engine_timer, 0);
 	ret = weft_inflight_init(&qp->inflight, qp->cap.max_send_wr);
 	if (ret)
 		return ret;

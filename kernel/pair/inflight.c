@@ -44,43 +44,6 @@ static noinline bool inflight_tell(struct weft_inflight *list, const struct weft
 	return weft_cq_put(scq, row, &wc);
 }
 
-/* Completes one slice, because interrupts are off. Clears *@told if @scq is full. */
-static bool inflight_complete_slice(struct weft_inflight *list, struct weft_ring *sq,
-				    struct weft_cq *scq, u32 qpn, bool *told)
-{
-	struct weft_request *next, *w = NULL;
-	struct weft_cq_adds row;
-	u32 first, end, tail;
-
-	weft_cq_begin(scq, &row);
-	first = list->tail;
-	/* Pairs with weft_tx_complete(): all slots before it are filled. */
-	end = first + min_t(u32, smp_load_acquire(&list->unsent) - first, WEFT_CQ_SLICE);
-	for (tail = first; tail != end; tail++) {
-		next = weft_inflight_at(list, tail);
-		if (!weft_request_is_done(next))
-			break;
-		w = next;
-		if (unlikely(list->broken) && !w->status) {
-			/* Possibly sent, but behind a request that the peer refused. */
-			w->status = IB_WC_WR_FLUSH_ERR;
-			w->vendor = WEFT_VE_CONNECTION;
-		}
-		if (!w->signaled && !w->status)
-			continue;
-		/* The slot first: a consumer that polls this completion may post at once. */
-		weft_ring_release(sq, w->ring_end);
-		*told &= inflight_tell(list, w, scq, &row, qpn);
-	}
-	if (w) {
-		weft_ring_release(sq, w->ring_end);
-		/* Pairs with weft_inflight_num(): the slots before it have been read. */
-		smp_store_release(&list->tail, tail);
-	}
-	weft_cq_end(scq, &row);
-	return tail - first == WEFT_CQ_SLICE;
-}
-
 /*
  * Completes requests in the order of posting, up to the first that is not done or whose last byte
  * the stream has not taken. Both directions may call at once: the later holder of the lock of @scq
@@ -91,10 +54,45 @@ static bool inflight_complete_slice(struct weft_inflight *list, struct weft_ring
 bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 			    struct weft_cq *scq, u32 qpn)
 {
+	struct weft_request *next, *w;
+	struct weft_cq_adds row;
+	u32 first, end, tail;
 	bool told = true;
 
-	while (inflight_complete_slice(list, sq, scq, qpn, &told))
-		;
+	do {
+		w = NULL;
+		row = (struct weft_cq_adds){};
+		spin_lock_irqsave(&scq->lock, row.flags);
+		first = list->tail;
+		/* Pairs with weft_tx_complete(): all slots before it are filled. */
+		end = first + min_t(u32, smp_load_acquire(&list->unsent) - first, WEFT_CQ_SLICE);
+		for (tail = first; tail != end; tail++) {
+			next = weft_inflight_at(list, tail);
+			if (!weft_request_is_done(next))
+				break;
+			w = next;
+			if (unlikely(list->broken) && !w->status) {
+				/* Possibly sent, but behind a request that the peer refused. */
+				w->status = IB_WC_WR_FLUSH_ERR;
+				w->vendor = WEFT_VE_CONNECTION;
+			}
+			if (!w->signaled && !w->status)
+				continue;
+			/* The slot first: a consumer that polls this completion may post at once. */
+			weft_ring_release(sq, w->ring_end);
+			told &= inflight_tell(list, w, scq, &row, qpn);
+		}
+		if (w) {
+			weft_ring_release(sq, w->ring_end);
+			/* Pairs with weft_inflight_num(): the slots before it have been read. */
+			smp_store_release(&list->tail, tail);
+		}
+		/* Unsignaled sends mostly add nothing. */
+		if (row.unpolled || row.died)
+			weft_cq_end(scq, &row);
+		else
+			spin_unlock_irqrestore(&scq->lock, row.flags);
+	} while (tail - first == WEFT_CQ_SLICE);
 	return told;
 }
 

@@ -74,11 +74,6 @@ static inline u32 weft_inflight_num(const struct weft_inflight *list)
 	return list->head - smp_load_acquire(&list->tail); /* pairs with weft_inflight_complete() */
 }
 
-static inline bool weft_inflight_full(const struct weft_inflight *list)
-{
-	return weft_inflight_num(list) == list->size;
-}
-
 static inline struct weft_request *weft_inflight_add(struct weft_inflight *list)
 {
 	struct weft_request *w = weft_inflight_at(list, list->head);
@@ -119,16 +114,11 @@ static inline void weft_inflight_forget(struct weft_inflight *list)
 	list->unsent = list->head;
 }
 
-static inline bool weft_op_is_read(u8 opcode)
-{
-	return opcode == WEFT_OP_READ || opcode == WEFT_OP_READ_INV;
-}
-
 /* Returns true if the operation is done when the peer has answered, not when it is sent. */
 static inline bool weft_op_answered(u8 opcode)
 {
-	return weft_op_is_read(opcode) || opcode == WEFT_OP_CMP_SWP ||
-	       opcode == WEFT_OP_FETCH_ADD;
+	return opcode == WEFT_OP_READ || opcode == WEFT_OP_READ_INV ||
+	       opcode == WEFT_OP_CMP_SWP || opcode == WEFT_OP_FETCH_ADD;
 }
 
 #endif /* WEFT_PAIR_INFLIGHT_H */

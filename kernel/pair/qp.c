@@ -147,11 +147,6 @@ void weft_qp_unlock(struct weft_qp *qp)
 	}
 }
 
-void weft_qp_timer(struct timer_list *timer)
-{
-	weft_qp_kick(container_of(timer, struct weft_qp, worker.timer));
-}
-
 /*
  * Starts the transmit worker after at most @delay jiffies. Of several calls the earliest time
  * counts, so a caller with a longer wait calls again each time the worker runs. Any context.
@@ -162,26 +157,19 @@ void weft_qp_within(struct weft_qp *qp, unsigned long delay)
 }
 
 /*
- * Returns true if the transmit worker runs on the processor of a kernel poster. If that is a
- * softirq or a high-priority worker, the transmit worker runs next, without a thread switch. The
- * initiator's thread gets the answer before it would sleep. Others post more in a row, for one
- * worker to send.
+ * Starts the transmit worker. Any context, with or without locks. If a kernel poster is a softirq
+ * or a high-priority worker, the transmit worker runs next on its processor, without a thread
+ * switch. The initiator's thread gets the answer before it would sleep. Others post more in a row,
+ * for one worker to send.
  */
-static bool worker_is_near(const struct weft_qp *qp)
-{
-	if (!qp->worker.near || !weft_rule(WEFT_RULE_NEAR))
-		return false;
-	if (in_serving_softirq())
-		return true;
-	if (current->flags & PF_WQ_WORKER)
-		return task_nice(current) < 0;
-	return READ_ONCE(qp->initiator);
-}
-
-/* Starts the transmit worker. Any context, with or without locks. */
 void weft_qp_kick(struct weft_qp *qp)
 {
-	if (worker_is_near(qp))
+	bool near = qp->worker.near && weft_rule(WEFT_RULE_NEAR);
+
+	if (near && !in_serving_softirq())
+		near = current->flags & PF_WQ_WORKER ? task_nice(current) < 0 :
+						       READ_ONCE(qp->initiator);
+	if (near)
 		queue_work(weft_near_workqueue, qp->worker.near);
 	else
 		queue_work(weft_workqueue, &qp->worker.work);

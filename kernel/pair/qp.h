@@ -183,7 +183,6 @@ static inline bool weft_qp_owns_rq(const struct weft_qp *qp)
 void weft_qp_unlock(struct weft_qp *qp);
 void weft_qp_kick(struct weft_qp *qp);
 void weft_qp_within(struct weft_qp *qp, unsigned long delay);
-void weft_qp_timer(struct timer_list *timer);
 
 /* --- references --- */
 

@@ -122,30 +122,6 @@ static __always_inline bool cq_put(struct weft_cq *cq, struct weft_cq_adds *adds
 	return true;
 }
 
-/* Must the consumer be woken for these completions? */
-static __always_inline bool cq_wakes(struct weft_cq *cq, const struct weft_cq_adds *adds)
-{
-	lockdep_assert_held(&cq->lock);
-	if (!adds->unpolled)
-		return false;
-	smp_mb(); /* entries before the arm word; pairs with the fence after arming */
-	if (!cq_is_armed(cq, adds->solicited || adds->failed) ||
-	    (unlikely(cq->mod_count || cq->mod_period) && !adds->failed &&
-	     cq_puts_off(cq, adds->unpolled)))
-		return false;
-	cq_serve(cq);
-	return true;
-}
-
-/* Calls the consumer without a lock, because a kernel consumer may poll in the call. */
-static __always_inline void cq_notify(struct weft_cq *cq, bool wake, bool died)
-{
-	if (wake)
-		weft_vector_call(cq);
-	if (unlikely(died))
-		cq_notify_dead(cq);
-}
-
 /*
  * Adds a completion, which the consumer may poll before weft_cq_end(). A full queue is dead from
  * then on: its consumer gets IB_EVENT_CQ_ERR once. Returns false if the completion is lost.
@@ -155,27 +131,38 @@ bool weft_cq_put(struct weft_cq *cq, struct weft_cq_adds *adds, const struct wef
 	return cq_put(cq, adds, wc);
 }
 
-void weft_cq_end_slow(struct weft_cq *cq, const struct weft_cq_adds *adds)
+/* Ends an addition of completions: releases the queue's lock and wakes the consumer. */
+void weft_cq_end(struct weft_cq *cq, const struct weft_cq_adds *adds)
 	__releases(&cq->lock)
 {
-	bool wake = cq_wakes(cq, adds);
+	bool wake = false;
 
+	lockdep_assert_held(&cq->lock);
+	if (adds->unpolled) {
+		smp_mb(); /* entries before the arm word; pairs with the fence after arming */
+		wake = cq_is_armed(cq, adds->solicited || adds->failed) &&
+		       (likely(!cq->mod_count && !cq->mod_period) || adds->failed ||
+			!cq_puts_off(cq, adds->unpolled));
+	}
+	if (wake)
+		cq_serve(cq);
 	spin_unlock_irqrestore(&cq->lock, adds->flags);
-	cq_notify(cq, wake, adds->died);
+	/* Without a lock, because a kernel consumer may poll in the call. */
+	if (wake)
+		weft_vector_call(cq);
+	if (unlikely(adds->died))
+		cq_notify_dead(cq);
 }
 
 /* Adds one completion and wakes the consumer. Returns false if the completion is lost. */
 bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
 {
 	struct weft_cq_adds adds = {};
-	unsigned long flags;
-	bool added, wake;
+	bool added;
 
-	spin_lock_irqsave(&cq->lock, flags);
+	spin_lock_irqsave(&cq->lock, adds.flags);
 	added = cq_put(cq, &adds, wc);
-	wake = cq_wakes(cq, &adds);
-	spin_unlock_irqrestore(&cq->lock, flags);
-	cq_notify(cq, wake, adds.died);
+	weft_cq_end(cq, &adds);
 	return added;
 }
 
@@ -230,17 +217,6 @@ drop:
 	return ret;
 }
 
-/* Marks slots as empty: gives them the phase that their next entries do not have. */
-static void cq_blank(const struct weft_ring *ring, u32 index, u32 num)
-{
-	struct weft_cqe *cqe;
-
-	for (; num--; index++) {
-		cqe = weft_ring_slot(ring, index);
-		cqe->word = cq_phase(ring, index) ^ WEFT_CQE_PHASE;
-	}
-}
-
 static void cq_copy(const struct weft_ring *to, const struct weft_ring *from, u32 index)
 {
 	struct weft_cqe *cqe = weft_ring_slot(to, index);
@@ -253,7 +229,8 @@ static void cq_copy(const struct weft_ring *to, const struct weft_ring *from, u3
 int weft_cq_move_begin(struct weft_cq *cq, struct weft_cq_move *move)
 {
 	const struct weft_cq_ctl *ctl;
-	u32 used;
+	struct weft_cqe *cqe;
+	u32 used, n;
 
 	lockdep_assert_held(&cq->resizing);
 	spin_lock_irq(&cq->lock);
@@ -264,7 +241,11 @@ int weft_cq_move_begin(struct weft_cq *cq, struct weft_cq_move *move)
 	move->at = move->from;
 	if (used > cq->ring.size || used > move->to.size)
 		return -EINVAL;
-	cq_blank(&move->to, move->from, move->to.size);
+	/* Marks all slots as empty: with the phase that their next entries do not have. */
+	for (n = 0; n < move->to.size; n++) {
+		cqe = weft_ring_slot(&move->to, move->from + n);
+		cqe->word = cq_phase(&move->to, move->from + n) ^ WEFT_CQE_PHASE;
+	}
 	return 0;
 }
 

@@ -118,14 +118,6 @@ struct weft_cq_adds {
 	bool died; /* one was lost, the first that this queue ever lost */
 };
 
-/* Takes the queue's lock to add completions; weft_cq_end() releases it. */
-static inline void weft_cq_begin(struct weft_cq *cq, struct weft_cq_adds *adds)
-	__acquires(&cq->lock)
-{
-	*adds = (struct weft_cq_adds){};
-	spin_lock_irqsave(&cq->lock, adds->flags);
-}
-
 /* Most entries that are moved, dropped or completed with interrupts off. */
 #define WEFT_CQ_SLICE	256
 
@@ -140,18 +132,8 @@ void weft_cq_init(struct weft_cq *cq);
 int weft_cq_move_begin(struct weft_cq *cq, struct weft_cq_move *move);
 int weft_cq_move_on(struct weft_cq *cq, struct weft_cq_move *move);
 bool weft_cq_put(struct weft_cq *cq, struct weft_cq_adds *adds, const struct weft_completion *wc);
-void weft_cq_end_slow(struct weft_cq *cq, const struct weft_cq_adds *adds)
+void weft_cq_end(struct weft_cq *cq, const struct weft_cq_adds *adds)
 	__releases(&cq->lock);
-
-/* Releases the queue's lock and wakes the consumer. Unsignaled sends mostly add nothing. */
-static inline void weft_cq_end(struct weft_cq *cq, const struct weft_cq_adds *adds)
-	__releases(&cq->lock)
-{
-	if (adds->unpolled || adds->died)
-		weft_cq_end_slow(cq, adds);
-	else
-		spin_unlock_irqrestore(&cq->lock, adds->flags);
-}
 
 bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc);
 

@@ -28,18 +28,6 @@ static bool vector_polls_in(const struct weft_cq *cq, enum ib_poll_context ctx)
 }
 
 /*
- * Are packets steered, and does the core poll for the consumer on the CPU of the call? Adaptive
- * moderation (dim) rules the vector out, because the core frees the dim state before it destroys
- * the queue, and the core's work would use that state after a late call.
- */
-static bool vector_counts(const struct weft_cq *cq)
-{
-	return weft_rule(WEFT_RULE_VECTORS) && weft_sock_steered() &&
-	       (vector_polls_in(cq, IB_POLL_SOFTIRQ) ||
-		(vector_polls_in(cq, IB_POLL_WORKQUEUE) && !cq->ib.dim));
-}
-
-/*
  * The handler of a consumer that polls in softirq raises it. Softirqs are off meanwhile, because a
  * raise by a process with softirqs on would first wake a thread.
  */
@@ -73,10 +61,20 @@ void weft_vector_init(struct weft_cq *cq)
 void weft_vector_call(struct weft_cq *cq)
 {
 	int cpu = cq->ib.comp_vector;
+	bool counts;
 
 	if (!cq->ib.comp_handler)
 		return;
-	if (!vector_counts(cq) || cpu == raw_smp_processor_id()) {
+	/*
+	 * The vector counts where packets are steered, if the core polls for the consumer on the
+	 * CPU of the call. Adaptive moderation (dim) rules it out, because the core frees the dim
+	 * state before it destroys the queue, and the core's work would use that state after a late
+	 * call.
+	 */
+	counts = weft_rule(WEFT_RULE_VECTORS) && weft_sock_steered() &&
+		 (vector_polls_in(cq, IB_POLL_SOFTIRQ) ||
+		  (vector_polls_in(cq, IB_POLL_WORKQUEUE) && !cq->ib.dim));
+	if (!counts || cpu == raw_smp_processor_id()) {
 		vector_call_here(cq);
 		return;
 	}

@@ -92,30 +92,6 @@ static noinline int rq_may_take(struct weft_rq *rq, struct weft_waiter *waiter)
 	return 0;
 }
 
-/* Copies an entry: reads each word once, so that the checked values are those used. */
-static void rq_copy(const struct weft_rq *rq, struct weft_recv *recv)
-{
-	const struct weft_rq_wr *slot = weft_ring_slot(&rq->ring, rq->ring.head);
-	const u64 *from = (const u64 *)(slot + 1);
-	u64 *to = (u64 *)recv->sge;
-	u32 num = READ_ONCE(slot->num_sge);
-	u64 room = 0;
-	u32 i;
-
-	BUILD_BUG_ON(sizeof(*recv->sge) != 2 * sizeof(*from));
-	if (num > rq->max_sge || READ_ONCE(slot->reserved))
-		num = 0; /* too small for anything but an empty message */
-	for (i = 0; i < num; i++) {
-		to[2 * i] = READ_ONCE(from[2 * i]);
-		to[2 * i + 1] = READ_ONCE(from[2 * i + 1]);
-		room += recv->sge[i].length;
-	}
-	recv->active = true;
-	recv->wr_id = READ_ONCE(slot->wr_id);
-	recv->num_sge = num;
-	recv->room = min_t(u64, room, WEFT_MAX_MSG);
-}
-
 /*
  * Copies the oldest receive to @recv, checked, and frees its slot. Returns 1; -EINVAL if the
  * producer index makes no sense; or 0 if there is no receive, or others have waited longer. Then
@@ -123,15 +99,35 @@ static void rq_copy(const struct weft_rq *rq, struct weft_recv *recv)
  */
 int weft_rq_take(struct weft_rq *rq, struct weft_recv *recv, struct weft_waiter *waiter)
 {
+	const struct weft_rq_wr *slot;
 	unsigned long flags;
+	const u64 *from;
+	u32 num, i;
 	int pending;
+	u64 room, *to;
 
+	BUILD_BUG_ON(sizeof(*recv->sge) != 2 * sizeof(*from));
 	spin_lock_irqsave(&rq->lock, flags);
 	pending = weft_ring_pending(&rq->ring);
 	if (unlikely(!pending || rq->promised || !list_empty(&rq->waiting)))
 		pending = rq_may_take(rq, waiter);
 	if (pending > 0) {
-		rq_copy(rq, recv);
+		/* Reads each word once, so that the checked values are those used. */
+		slot = weft_ring_slot(&rq->ring, rq->ring.head);
+		from = (const u64 *)(slot + 1);
+		to = (u64 *)recv->sge;
+		num = READ_ONCE(slot->num_sge);
+		if (num > rq->max_sge || READ_ONCE(slot->reserved))
+			num = 0; /* too small for anything but an empty message */
+		for (i = 0, room = 0; i < num; i++) {
+			to[2 * i] = READ_ONCE(from[2 * i]);
+			to[2 * i + 1] = READ_ONCE(from[2 * i + 1]);
+			room += recv->sge[i].length;
+		}
+		recv->active = true;
+		recv->wr_id = READ_ONCE(slot->wr_id);
+		recv->num_sge = num;
+		recv->room = min_t(u64, room, WEFT_MAX_MSG);
 		weft_ring_release(&rq->ring, ++rq->ring.head);
 	}
 	if (unlikely(!list_empty(&rq->waiting)))
@@ -176,23 +172,12 @@ void weft_rq_wake(struct weft_rq *rq)
 
 /* --- shared receive queues: their life, and their events --- */
 
-static void srq_event(struct weft_srq *srq, int type)
-{
-	struct ib_event event = {
-		.device = srq->ib.device,
-		.element.srq = &srq->ib,
-		.event = type,
-	};
-
-	if (srq->ib.event_handler)
-		srq->ib.event_handler(&event, srq->ib.srq_context);
-}
-
 /* Raises one event for each limit that was set, and one ever for a ring that makes no sense. */
 void weft_srq_taken(struct weft_srq *srq, int taken)
 {
+	struct ib_event event = { .device = srq->ib.device, .element.srq = &srq->ib };
 	unsigned long flags;
-	int event = -1;
+	bool raise = false;
 	int left;
 
 	if (taken >= 0 && !READ_ONCE(srq->limit))
@@ -200,16 +185,17 @@ void weft_srq_taken(struct weft_srq *srq, int taken)
 	spin_lock_irqsave(&srq->rq.lock, flags);
 	left = weft_ring_pending(&srq->rq.ring);
 	if (taken < 0) {
-		if (!srq->broken)
-			event = IB_EVENT_SRQ_ERR;
+		event.event = IB_EVENT_SRQ_ERR;
+		raise = !srq->broken;
 		srq->broken = true;
 	} else if (left >= 0 && (u32)left < srq->limit) {
 		WRITE_ONCE(srq->limit, 0);
-		event = IB_EVENT_SRQ_LIMIT_REACHED;
+		event.event = IB_EVENT_SRQ_LIMIT_REACHED;
+		raise = true;
 	}
 	spin_unlock_irqrestore(&srq->rq.lock, flags);
-	if (event >= 0)
-		srq_event(srq, event);
+	if (raise && srq->ib.event_handler)
+		srq->ib.event_handler(&event, srq->ib.srq_context);
 }
 
 int weft_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *attr, struct ib_udata *udata)

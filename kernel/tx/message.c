@@ -25,7 +25,7 @@ static struct weft_read *tx_admit_read(struct weft_reads *reads,
 	struct weft_read *read = weft_reads_next(reads, total);
 
 	read->request = request;
-	read->atomic = !weft_op_is_read(wr->opcode);
+	read->atomic = wr->opcode == WEFT_OP_CMP_SWP || wr->opcode == WEFT_OP_FETCH_ADD;
 	read->inv = wr->opcode == WEFT_OP_READ_INV ? wr->ex : 0;
 	read->num_sge = wr->num_sge;
 	memcpy(read->sge, sge, read->num_sge * sizeof(*sge));
@@ -201,7 +201,8 @@ static enum tx_taken tx_take_request(struct weft_tx *tx)
 
 	pending = weft_ring_pending(&qp->sq);
 	tx->waiting = pending;
-	if (!pending || weft_inflight_full(&qp->inflight) || weft_qp_state(qp) != IB_QPS_RTS)
+	if (!pending || weft_inflight_num(&qp->inflight) == qp->inflight.size ||
+	    weft_qp_state(qp) != IB_QPS_RTS)
 		return TX_TOOK_NONE;
 	if (pending < 0) {
 		/* The producer index is wrong: there is no work request to blame. */
