@@ -210,7 +210,7 @@ static void worker_start_locked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_post_send(&b->engine.qp.ib, &wr, &bad), 0);
 	for (ms = 0; ms < 1000 && READ_ONCE(ctl->need_doorbell); ms++)
 		usleep_range(1000, 2000);
-	weft_gather_stop(&b->engine.qp.consumer->gather);
+	hrtimer_cancel(&b->engine.qp.consumer->gather.timer);
 	KUNIT_EXPECT_EQ(test, watch.starts, 2U);
 	KUNIT_EXPECT_EQ(test, watch.unlocked, 0U);
 	tracepoint_probe_unregister(watch.queued, watch_queued, &watch);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A kernel consumer's part of a queue pair; see consumer.h. */
 #include <linux/lockdep.h>
-#include <linux/slab.h>
 
 #include "base/compat.h"
 #include "engine/consumer.h"
@@ -12,25 +11,11 @@ static struct weft_qp *gather_qp(const struct weft_gather *gather)
 	return container_of(gather, struct weft_consumer, gather)->qp;
 }
 
-/* Computes the hold time from the gap to the previous post. */
-static void gather_time(struct weft_gather *gather)
-{
-	u64 moment;
-
-	lockdep_assert_held(&gather_qp(gather)->post_lock);
-	if (!gather->before)
-		return; /* the previous post was not sent on its own */
-	moment = WEFT_GATHER_POSTS * (ktime_get_ns() - gather->before);
-	gather->before = 0;
-	if (moment < WEFT_GATHER_NS || moment > WEFT_GATHER_MAX_NS)
-		moment = WEFT_GATHER_NS;
-	gather->moment = moment;
-}
-
 /* Returns true if the post is held. If not, the caller starts the worker, which sends all. */
 bool weft_gather_holds(struct weft_gather *gather)
 {
 	struct weft_qp *qp = gather_qp(gather);
+	u64 moment;
 
 	lockdep_assert_held(&qp->post_lock);
 	if (!weft_rule(WEFT_RULE_GATHER) && !gather->held)
@@ -44,7 +29,14 @@ bool weft_gather_holds(struct weft_gather *gather)
 		}
 	} else if (!gather->held) {
 		gather->enough = WEFT_GATHER_MOST; /* a trial */
-		gather_time(gather);
+		if (gather->before) {
+			/* The previous post was sent on its own: the gap to it is the measure. */
+			moment = WEFT_GATHER_POSTS * (ktime_get_ns() - gather->before);
+			gather->before = 0;
+			if (moment < WEFT_GATHER_NS || moment > WEFT_GATHER_MAX_NS)
+				moment = WEFT_GATHER_NS;
+			gather->moment = moment;
+		}
 	}
 	if (++gather->held < gather->enough)
 		return true;
@@ -98,12 +90,6 @@ void weft_gather_wait(struct weft_gather *gather)
 	hrtimer_start(&gather->timer, ns_to_ktime(gather->moment), HRTIMER_MODE_REL_SOFT);
 }
 
-/* Waits for the timer. Nobody posts any more. May sleep. */
-void weft_gather_stop(struct weft_gather *gather)
-{
-	hrtimer_cancel(&gather->timer);
-}
-
 void weft_gather_init(struct weft_gather *gather)
 {
 	hrtimer_setup(&gather->timer, gather_is_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
@@ -111,23 +97,4 @@ void weft_gather_init(struct weft_gather *gather)
 	gather->enough = WEFT_GATHER_MOST;
 	gather->pause = WEFT_GATHER_SOON;
 	gather->until = gather->pause;
-}
-
-int weft_consumer_create(struct weft_qp *qp)
-{
-	struct weft_consumer *consumer = kzalloc(sizeof(*consumer), GFP_KERNEL);
-
-	if (!consumer)
-		return -ENOMEM;
-	consumer->qp = qp;
-	weft_gather_init(&consumer->gather);
-	qp->consumer = consumer;
-	return 0;
-}
-
-/* The worker and the gathering have ended. Does nothing for a queue pair of a process. */
-void weft_consumer_destroy(struct weft_qp *qp)
-{
-	kfree(qp->consumer);
-	qp->consumer = NULL;
 }

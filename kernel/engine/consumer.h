@@ -61,13 +61,9 @@ struct weft_consumer {
 	struct weft_gather gather;
 };
 
-int weft_consumer_create(struct weft_qp *qp);
-void weft_consumer_destroy(struct weft_qp *qp);
-
 void weft_gather_init(struct weft_gather *gather);
 bool weft_gather_holds(struct weft_gather *gather);
 bool weft_gather_end(struct weft_gather *gather);
 void weft_gather_wait(struct weft_gather *gather);
-void weft_gather_stop(struct weft_gather *gather);
 
 #endif /* WEFT_CONSUMER_H */

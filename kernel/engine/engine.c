@@ -5,6 +5,7 @@
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sizes.h>
+#include <linux/slab.h>
 
 #include "base/context.h"
 #include "base/policy.h"
@@ -194,12 +195,15 @@ int weft_engine_recv_doorbell(struct weft_qp *qp)
 /* Makes the queue pair a kernel consumer's. Returns 0 or -ENOMEM. */
 int weft_engine_for_kernel(struct weft_qp *qp)
 {
-	int ret = weft_consumer_create(qp);
+	struct weft_consumer *consumer = kzalloc(sizeof(*consumer), GFP_KERNEL);
 
-	if (ret)
-		return ret;
-	INIT_WORK(&qp->consumer->near, engine_near);
-	qp->worker.near = &qp->consumer->near;
+	if (!consumer)
+		return -ENOMEM;
+	consumer->qp = qp;
+	weft_gather_init(&consumer->gather);
+	INIT_WORK(&consumer->near, engine_near);
+	qp->consumer = consumer;
+	qp->worker.near = &consumer->near;
 	return 0;
 }
 
@@ -252,7 +256,8 @@ void weft_engine_destroy(struct weft_qp *qp)
 	weft_baton_lock(&qp->tx_lock);
 	weft_loan_settled(&engine->tx);
 	weft_baton_unlock(&qp->tx_lock);
-	weft_consumer_destroy(qp);
+	kfree(qp->consumer);
+	qp->consumer = NULL;
 	qp->worker.near = NULL;
 	weft_window_destroy(&engine->rx.sends); /* after both sides, because either takes receives */
 	weft_inflight_destroy(&qp->inflight);
@@ -269,7 +274,7 @@ static void engine_cancel(struct weft_qp *qp)
 void weft_engine_end(struct weft_qp *qp)
 {
 	if (qp->consumer)
-		weft_gather_stop(&qp->consumer->gather); /* its timer starts the worker */
+		hrtimer_cancel(&qp->consumer->gather.timer); /* it starts the worker */
 	/* Work that sees this starts no other work of the queue pair. */
 	weft_baton_lock(&qp->tx_lock);
 	qp->worker.ended = true;

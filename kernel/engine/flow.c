@@ -136,28 +136,21 @@ int weft_engine_start(struct weft_qp *qp, struct weft_llp *llp,
 	return 0;
 }
 
-/*
- * Takes the bytes that have come before a graceful close: TCP has acknowledged them, and a receive
- * for them may have been posted just before the disconnect.
- */
-static void engine_read_out(struct weft_qp *qp)
-{
-	lockdep_assert_held(&qp->tx_lock.mutex);
-	if (weft_qp_state(qp) != IB_QPS_SQD)
-		return;
-	weft_llp_lock(qp->llp);
-	weft_rx_run(&to_weft_engine(qp)->rx);
-	weft_llp_unlock(qp->llp);
-}
-
 bool weft_engine_stop(struct weft_qp *qp)
 {
 	struct weft_engine *engine = to_weft_engine(qp);
 	struct weft_llp *llp = qp->llp;
 
 	lockdep_assert_held(&qp->tx_lock.mutex);
-	if (llp)
-		engine_read_out(qp);
+	/*
+	 * Takes the bytes that have come before a graceful close: TCP has acknowledged them, and a
+	 * receive for them may have been posted just before the disconnect.
+	 */
+	if (llp && weft_qp_state(qp) == IB_QPS_SQD) {
+		weft_llp_lock(llp);
+		weft_rx_run(&engine->rx);
+		weft_llp_unlock(llp);
+	}
 	spin_lock_irq(&qp->lock);
 	if (qp->state != IB_QPS_ERR && qp->user)
 		weft_qp_set_state(qp, IB_QPS_ERR);

@@ -155,30 +155,6 @@ static void key_end(struct weft_mr *mr)
 	mr->qpn = 0;
 }
 
-/* Binds a window to a region that weft_mw_hold() counted. Returns false if that is not allowed. */
-static bool mw_attach(struct weft_mr *mr, struct weft_mr *region, u32 qpn, u32 key,
-		      const struct weft_bind *bind)
-{
-	bool ok;
-
-	write_lock_bh(&mr->lock);
-	ok = mw_check_bind(mr, region, bind);
-	if (ok) {
-		key_end(mr);
-		mr->region = region;
-		mr->qpn = qpn;
-		mr->access = bind->access & WEFT_WINDOW_ACCESS;
-		mr->iova = bind->access & IB_ZERO_BASED ? 0 : bind->addr;
-		mr->length = bind->length;
-		mr->blocks = region->blocks;
-		mr->blocks.first += bind->addr - region->iova;
-		mr->stag = key;
-		mr->invalid = false;
-	}
-	write_unlock_bh(&mr->lock);
-	return ok;
-}
-
 /*
  * Does a BIND_MW. @old: any key that the window had; @key: its next, with the same index; @bind: a
  * private copy. Not in hard interrupts. If this returns true, no access by an earlier key of the
@@ -207,11 +183,26 @@ bool weft_mw_bind(struct weft_accessor *by, u32 old, u32 key, const struct weft_
 	region = weft_mr_find(by->dev, bind->lkey);
 	if (!region)
 		goto out;
-	if (weft_mw_hold(region, mr, bind)) {
-		ok = mw_attach(mr, region, by->qpn, key, bind);
-		if (!ok)
-			atomic_dec(&region->windows);
+	if (!weft_mw_hold(region, mr, bind))
+		goto drop;
+	write_lock_bh(&mr->lock);
+	ok = mw_check_bind(mr, region, bind);
+	if (ok) {
+		key_end(mr);
+		mr->region = region;
+		mr->qpn = by->qpn;
+		mr->access = bind->access & WEFT_WINDOW_ACCESS;
+		mr->iova = bind->access & IB_ZERO_BASED ? 0 : bind->addr;
+		mr->length = bind->length;
+		mr->blocks = region->blocks;
+		mr->blocks.first += bind->addr - region->iova;
+		mr->stag = key;
+		mr->invalid = false;
 	}
+	write_unlock_bh(&mr->lock);
+	if (!ok)
+		atomic_dec(&region->windows);
+drop:
 	weft_mr_drop(region);
 	if (ok && mr->kind == WEFT_MR_WINDOW_2)
 		by->bound = true;

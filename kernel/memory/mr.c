@@ -144,12 +144,6 @@ struct weft_mr *weft_mr_new_local(struct weft_device *dev)
 
 /* --- the checks --- */
 
-/* May a queue pair of @pd and @qpn use the key? */
-static bool mr_is_for(const struct weft_mr *mr, const struct ib_pd *pd, u32 qpn)
-{
-	return mr->pd == pd && (mr->kind != WEFT_MR_WINDOW_2 || mr->qpn == qpn);
-}
-
 enum weft_key_error weft_mr_check(const struct weft_mr *mr, u32 stag, const struct ib_pd *pd,
 				  u32 qpn, u64 addr, u64 len, int access)
 {
@@ -157,7 +151,7 @@ enum weft_key_error weft_mr_check(const struct weft_mr *mr, u32 stag, const stru
 
 	if (mr->invalid || mr->stag != stag)
 		return WEFT_KEY_UNKNOWN;
-	if (!mr_is_for(mr, pd, qpn))
+	if (mr->pd != pd || (mr->kind == WEFT_MR_WINDOW_2 && mr->qpn != qpn))
 		return WEFT_KEY_PD;
 	if ((mr->access & access) != access)
 		return WEFT_KEY_ACCESS;
@@ -187,7 +181,7 @@ enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
 		return mr->pd == pd ? WEFT_KEY_OK : WEFT_KEY_PD;
 	if (mr->invalid || mr->stag != stag)
 		return WEFT_KEY_UNKNOWN;
-	if (!mr_is_for(mr, pd, qpn))
+	if (mr->pd != pd || (mr->kind == WEFT_MR_WINDOW_2 && mr->qpn != qpn))
 		return WEFT_KEY_PD;
 	switch (mr->kind) {
 	case WEFT_MR_FAST:

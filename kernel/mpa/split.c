@@ -119,15 +119,6 @@ bool weft_framer_stage_begin(struct weft_framer *f)
 	return true;
 }
 
-static struct page *stage_page(const struct weft_framer *f)
-{
-	struct mem_cgroup *before = weft_charge_begin(f->owner);
-	struct page *page = alloc_page(WEFT_STAGE_GFP);
-
-	weft_charge_end(before);
-	return page;
-}
-
 /*
  * Returns true if the stream may be read: no FPDU is ahead, or the one ahead has been judged, has a
  * fault, or goes to the stage now. Else runs the checksum over the bytes that have come.
@@ -162,10 +153,14 @@ enum weft_rx_verdict weft_framer_stage(struct weft_framer *f, const u8 *from, u3
 	struct weft_stage *stage = f->stage;
 	struct page **page = &stage->pages[stage->have / PAGE_SIZE];
 	u32 at = offset_in_page(stage->have);
+	struct mem_cgroup *before;
 	u32 fresh;
 
-	if (!*page)
-		*page = stage_page(f);
+	if (!*page) {
+		before = weft_charge_begin(f->owner);
+		*page = alloc_page(WEFT_STAGE_GFP);
+		weft_charge_end(before);
+	}
 	f->starved = !*page;
 	if (f->starved) {
 		*len = 0;

@@ -186,15 +186,6 @@ static bool names_segment(const struct weft_term *term)
 	}
 }
 
-/* Only RDMAP errors include an RDMAP header, and only Read Requests have one. */
-static bool names_read_request(const struct weft_term *term, const u8 *segment, u32 segment_len)
-{
-	return term->layer == WEFT_TERM_RDMAP &&
-	       segment_len >= WEFT_DDP_UNTAGGED_LEN + WEFT_READ_REQ_LEN &&
-	       !weft_ddp_is_tagged(segment[0]) &&
-	       (segment[1] & RDMAP_OPCODE_MASK) == WEFT_RDMAP_READ_REQ;
-}
-
 u32 weft_term_encode(u8 *buf, const struct weft_term *term, const u8 *segment,
 		     u32 segment_len, u16 ulpdu_len)
 {
@@ -213,7 +204,11 @@ u32 weft_term_encode(u8 *buf, const struct weft_term *term, const u8 *segment,
 		return CONTROL_LEN;
 
 	buf[2] = HDRCT_LEN | HDRCT_DDP;
-	if (names_read_request(term, segment, segment_len)) {
+	/* Only RDMAP errors include an RDMAP header, and only Read Requests have one. */
+	if (term->layer == WEFT_TERM_RDMAP &&
+	    segment_len >= WEFT_DDP_UNTAGGED_LEN + WEFT_READ_REQ_LEN &&
+	    !weft_ddp_is_tagged(segment[0]) &&
+	    (segment[1] & RDMAP_OPCODE_MASK) == WEFT_RDMAP_READ_REQ) {
 		buf[2] |= HDRCT_RDMAP;
 		copy += WEFT_READ_REQ_LEN;
 	}
