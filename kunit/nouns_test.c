@@ -279,9 +279,10 @@ static void answers_in_order(struct kunit *test)
 	for (i = 0; i < 5; i++) {
 		read.size = i;
 		atomic.id = i;
-		weft_peer_reads_push_read(&answers, &read);
+		weft_peer_reads_push(&answers, &(struct weft_peer_read){ .read_req = read });
 		KUNIT_EXPECT_FALSE(test, weft_peer_reads_full(&answers));
-		weft_peer_reads_push_atomic(&answers, &atomic);
+		weft_peer_reads_push(&answers, &(struct weft_peer_read){ .atomic = true,
+									 .atomic_req = atomic });
 		KUNIT_EXPECT_TRUE(test, weft_peer_reads_full(&answers));
 
 		answer = weft_peer_reads_oldest(&answers);

@@ -113,7 +113,7 @@ static void refused_beyond_the_ird(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_READ_REQ, WEFT_QN_READ_REQ, 1,
 				    WEFT_READ_REQ_LEN), WEFT_RX_OK);
-	weft_peer_reads_push_read(&b->engine.qp.peer_reads, &req);
+	weft_peer_reads_push(&b->engine.qp.peer_reads, &(struct weft_peer_read){ .read_req = req });
 	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_READ_REQ, WEFT_QN_READ_REQ, 1,
 				    WEFT_READ_REQ_LEN), WEFT_RX_BAD);
 	KUNIT_EXPECT_EQ(test, b->engine.rx.term.code, WEFT_DU_NO_BUFFER);

@@ -387,7 +387,7 @@ static void tx_huge_answer(struct kunit *test)
 	start(test, t, true);
 	t->e->mr.length = 0x200000000ULL;
 	weft_llp_lock(t->e->qp->llp);
-	weft_peer_reads_push_read(&t->e->qp->peer_reads, &req);
+	weft_peer_reads_push(&t->e->qp->peer_reads, &(struct weft_peer_read){ .read_req = req });
 	weft_llp_unlock(t->e->qp->llp);
 	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 2000));
 	end_ring(t->e);

@@ -75,14 +75,6 @@ void weft_engine_run(struct weft_qp *qp)
 		weft_qp_kick(qp);
 }
 
-/* Has packets received on this processor, on which the consumer posts. */
-static void engine_follow(struct weft_qp *qp)
-{
-	lockdep_assert_held(&qp->tx_lock.mutex);
-	if (qp->llp && weft_rule(WEFT_RULE_FOLLOW))
-		weft_llp_follow(qp->llp);
-}
-
 /* One run of the transmit worker; @near: on the processor where it was started. */
 static void engine_serve(struct weft_qp *qp, bool near)
 {
@@ -94,7 +86,9 @@ static void engine_serve(struct weft_qp *qp, bool near)
 	flags = memalloc_noio_save();
 	if (near && READ_ONCE(qp->consumer->posted)) {
 		WRITE_ONCE(qp->consumer->posted, false);
-		engine_follow(qp);
+		/* Has packets received on this processor, on which the consumer posts. */
+		if (qp->llp && weft_rule(WEFT_RULE_FOLLOW))
+			weft_llp_follow(qp->llp);
 	}
 	if (!near)
 		weft_engine_run(qp);
@@ -160,7 +154,8 @@ int weft_engine_doorbell(struct weft_qp *qp)
 		preempt_enable();
 		return 0;
 	}
-	engine_follow(qp);
+	if (qp->llp && weft_rule(WEFT_RULE_FOLLOW))
+		weft_llp_follow(qp->llp);
 	weft_engine_run(qp);
 	weft_qp_unlock(qp);
 	return 0;
@@ -259,7 +254,8 @@ void weft_engine_destroy(struct weft_qp *qp)
 	kfree(qp->consumer);
 	qp->consumer = NULL;
 	qp->worker.near = NULL;
-	weft_window_destroy(&engine->rx.sends); /* after both sides, because either takes receives */
+	/* Both sides have ended, because either takes receives. */
+	weft_window_destroy(&engine->rx.sends);
 	weft_inflight_destroy(&qp->inflight);
 }
 

@@ -235,15 +235,10 @@ void weft_mw_forget(struct weft_accessor *by)
 	}
 }
 
-static struct weft_mw *to_weft_mw(struct ib_mw *ib)
-{
-	return container_of(ib, struct weft_mw, ib);
-}
-
 int weft_alloc_mw(struct ib_mw *ib, struct ib_udata *udata)
 {
 	struct weft_device *dev = to_weft_device(ib->device);
-	struct weft_mw *mw = to_weft_mw(ib);
+	struct weft_mw *mw = container_of(ib, struct weft_mw, ib);
 	int ret = -ENOMEM;
 
 	if (!weft_limit_count(dev, WEFT_LIMIT_MW, &dev->num_mw))
@@ -263,7 +258,7 @@ int weft_alloc_mw(struct ib_mw *ib, struct ib_udata *udata)
 
 int weft_dealloc_mw(struct ib_mw *ib)
 {
-	struct weft_mr *mr = to_weft_mw(ib)->mr;
+	struct weft_mr *mr = container_of(ib, struct weft_mw, ib)->mr;
 
 	weft_mr_withdraw(mr);
 	write_lock_bh(&mr->lock);

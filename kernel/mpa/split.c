@@ -40,11 +40,6 @@ u32 weft_framer_need(const struct weft_framer *f)
 	return f->ahead ? framer_len_ahead(f) : 1;
 }
 
-static bool framer_whole_ahead(const struct weft_framer *f)
-{
-	return f->summed > WEFT_MPA_LEN && f->summed == framer_len_ahead(f);
-}
-
 /* Runs the checksum over the next bytes of the FPDU. Returns how many it had of @len. */
 static u32 framer_sum(struct weft_framer *f, const u8 *from, u32 len)
 {
@@ -97,12 +92,16 @@ static u32 framer_sum_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len
 	return taken;
 }
 
-static void framer_judge(struct weft_framer *f)
+/* If the FPDU ahead is whole, judges it by its CRC. Returns true if it is. */
+static bool framer_judge(struct weft_framer *f)
 {
+	if (f->summed <= WEFT_MPA_LEN || f->summed != framer_len_ahead(f))
+		return false;
 	if (weft_crc_good(f->trailer, f->crc))
 		f->checked = true;
 	else
 		f->fault = WEFT_FRAMER_CRC;
+	return true;
 }
 
 /* Begins to take the FPDU to the stage. Without memory returns false, and @f is starved. */
@@ -130,11 +129,8 @@ bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp)
 		return true;
 	f->starved = false;
 	weft_llp_look(llp, f->summed, framer_sum_packet, f);
-	if (f->fault != WEFT_FRAMER_FINE) {
+	if (f->fault != WEFT_FRAMER_FINE || framer_judge(f)) {
 		f->ahead = false;
-	} else if (framer_whole_ahead(f)) {
-		f->ahead = false;
-		framer_judge(f);
 	} else if (weft_llp_full(llp) && weft_framer_stage_begin(f)) {
 		f->ahead = false;
 		f->counts.staged++;
@@ -173,10 +169,9 @@ enum weft_rx_verdict weft_framer_stage(struct weft_framer *f, const u8 *from, u3
 		fresh = stage->have - f->summed;
 		framer_sum(f, page_address(*page) + at + *len - fresh, fresh);
 	}
-	if (!framer_whole_ahead(f) || stage->have < f->summed)
+	if (stage->have < f->summed || !framer_judge(f))
 		return WEFT_RX_OK;
 	f->state = WEFT_FRAMER_HEAD;
-	framer_judge(f);
 	return f->fault == WEFT_FRAMER_FINE ? weft_framer_unstage(f, part, ctx) : WEFT_RX_BAD;
 }
 

@@ -78,7 +78,7 @@ bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 			}
 			if (!w->signaled && !w->status)
 				continue;
-			/* The slot first: a consumer that polls this completion may post at once. */
+			/* The slot first: a consumer that polls this may post at once. */
 			weft_ring_release(sq, w->ring_end);
 			told &= inflight_tell(list, w, scq, &row, qpn);
 		}

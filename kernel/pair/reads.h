@@ -145,35 +145,17 @@ static inline bool weft_peer_reads_full(const struct weft_peer_reads *peer)
 	return peer->head - smp_load_acquire(&peer->tail) >= peer->ird;
 }
 
-static inline void weft_peer_reads_add(struct weft_peer_reads *peer)
+/* The caller has checked weft_peer_reads_full(). */
+static inline void weft_peer_reads_push(struct weft_peer_reads *peer,
+					const struct weft_peer_read *read)
 {
+	*weft_peer_reads_at(peer, peer->head) = *read;
 	smp_store_release(&peer->head, peer->head + 1); /* pairs with weft_peer_reads_due() */
-}
-
-/* For both push functions the caller has checked weft_peer_reads_full(). */
-static inline void weft_peer_reads_push_read(struct weft_peer_reads *peer,
-					     const struct weft_read_req *req)
-{
-	struct weft_peer_read *read = weft_peer_reads_at(peer, peer->head);
-
-	read->atomic = false;
-	read->read_req = *req;
-	weft_peer_reads_add(peer);
-}
-
-static inline void weft_peer_reads_push_atomic(struct weft_peer_reads *peer,
-					       const struct weft_atomic_req *req)
-{
-	struct weft_peer_read *read = weft_peer_reads_at(peer, peer->head);
-
-	read->atomic = true;
-	read->atomic_req = *req;
-	weft_peer_reads_add(peer);
 }
 
 static inline bool weft_peer_reads_due(const struct weft_peer_reads *peer)
 {
-	/* Pairs with weft_peer_reads_add(): the slots are filled. */
+	/* Pairs with weft_peer_reads_push(): the slots are filled. */
 	return smp_load_acquire(&peer->head) != peer->tail;
 }
 

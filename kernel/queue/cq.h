@@ -32,21 +32,17 @@ struct weft_streak {
 	unsigned long last; /* when the last of them was taken, in jiffies */
 };
 
-static inline bool weft_streak_paused(const struct weft_streak *s)
-{
-	return time_after(jiffies, READ_ONCE(s->last) + WEFT_STREAK_PAUSE);
-}
-
 /* Is the poster likely to post more soon? */
 static inline bool weft_streak_goes_on(const struct weft_streak *s)
 {
 	return weft_rule(WEFT_RULE_STREAK) && READ_ONCE(s->length) >= WEFT_STREAK &&
-	       !weft_streak_paused(s);
+	       time_before_eq(jiffies, READ_ONCE(s->last) + WEFT_STREAK_PAUSE);
 }
 
 static inline void weft_streak_sent(struct weft_streak *s)
 {
-	u32 length = weft_streak_paused(s) ? 0 : READ_ONCE(s->length);
+	bool paused = time_after(jiffies, READ_ONCE(s->last) + WEFT_STREAK_PAUSE);
+	u32 length = paused ? 0 : READ_ONCE(s->length);
 
 	WRITE_ONCE(s->last, jiffies);
 	WRITE_ONCE(s->length, min(length + 1, WEFT_STREAK_MAX));

@@ -9,21 +9,22 @@
 static noinline enum weft_rx_verdict rx_deliver_read_request(struct weft_rx *rx,
 							     struct weft_peer_reads *answers)
 {
-	struct weft_read_req req;
+	struct weft_peer_read ask = {};
+	const struct weft_read_req *req = &ask.read_req;
 	enum weft_key_error err;
 	struct weft_mr *mr;
 
-	weft_read_req_decode(rx->place.bytes, &req);
-	if (req.size) {
-		mr = weft_mr_access(rx->acc, rx->acc->pd, req.src_stag, req.src_to,
-				    req.size, IB_ACCESS_REMOTE_READ, &err);
+	weft_read_req_decode(rx->place.bytes, &ask.read_req);
+	if (req->size) {
+		mr = weft_mr_access(rx->acc, rx->acc->pd, req->src_stag, req->src_to,
+				    req->size, IB_ACCESS_REMOTE_READ, &err);
 		if (!mr)
 			return weft_rx_refuse_key(rx, err);
 		weft_mr_access_end(mr);
 	}
 	rx->read_msn++;
 	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_READ_REQUESTS, 1);
-	weft_peer_reads_push_read(answers, &req);
+	weft_peer_reads_push(answers, &ask);
 	weft_qp_kick(rx->qp); /* the worker answers */
 	return WEFT_RX_OK;
 }
@@ -35,22 +36,23 @@ static noinline enum weft_rx_verdict rx_deliver_read_request(struct weft_rx *rx,
 static noinline enum weft_rx_verdict rx_deliver_atomic_request(struct weft_rx *rx,
 							       struct weft_peer_reads *answers)
 {
-	struct weft_atomic_req req;
+	struct weft_peer_read ask = { .atomic = true };
+	const struct weft_atomic_req *req = &ask.atomic_req;
 	enum weft_key_error err;
 	struct weft_mr *mr;
 	bool aligned;
 
-	weft_atomic_req_decode(rx->place.bytes, &req);
-	if (!weft_atomic_op_ok(req.op))
+	weft_atomic_req_decode(rx->place.bytes, &ask.atomic_req);
+	if (!weft_atomic_op_ok(req->op))
 		return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_OPCODE);
-	if (req.to & (WEFT_ATOMIC_LEN - 1))
+	if (req->to & (WEFT_ATOMIC_LEN - 1))
 		return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION,
 				      WEFT_RO_CATASTROPHIC_STREAM);
-	mr = weft_mr_access(rx->acc, rx->acc->pd, req.stag, req.to, WEFT_ATOMIC_LEN,
+	mr = weft_mr_access(rx->acc, rx->acc->pd, req->stag, req->to, WEFT_ATOMIC_LEN,
 			    IB_ACCESS_REMOTE_ATOMIC, &err);
 	if (!mr)
 		return weft_rx_refuse_key(rx, err);
-	aligned = weft_mr_word(mr, req.to);
+	aligned = weft_mr_word(mr, req->to);
 	weft_mr_access_end(mr);
 	if (!aligned)
 		return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION,
@@ -58,7 +60,7 @@ static noinline enum weft_rx_verdict rx_deliver_atomic_request(struct weft_rx *r
 
 	rx->read_msn++;
 	weft_count(rx->acc->dev->counters, WEFT_CNT_RX_ATOMIC_REQUESTS, 1);
-	weft_peer_reads_push_atomic(answers, &req);
+	weft_peer_reads_push(answers, &ask);
 	weft_qp_kick(rx->qp);
 	return WEFT_RX_OK;
 }

@@ -255,7 +255,7 @@ int weft_sctp_give(struct weft_sctp *s, const u8 *from, u32 len, bool more)
 		/* The ULPDU is the message, behind its number. */
 		iov[1].iov_base = (void *)(from + at + WEFT_MPA_LEN);
 		iov[1].iov_len = ulpdu_len;
-		weft_session_put_ssn(ssn, s->tx_ssn);
+		weft_put_be16(ssn, s->tx_ssn);
 		ret = kernel_sendmsg(s->llp.sock, &msg, iov, 2, sizeof(ssn) + ulpdu_len);
 		if (ret < 0) {
 			ret = sctp_send_error(s, ret);

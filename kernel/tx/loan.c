@@ -310,7 +310,7 @@ u32 weft_loan_layout(struct weft_tx *tx, struct weft_fpdu *fpdu, struct page *pa
 	struct weft_lent *lent = &loans->lent;
 	struct weft_tx_msg *msg = &tx->msg;
 	u32 hdr_len = weft_ddp_hdr_len(msg->hdr.tagged);
-	u32 front = weft_fpdu_front(hdr_len), back;
+	u32 front = WEFT_MPA_LEN + hdr_len, back;
 	u32 num = lent->num, last = num ? lent->run[num - 1].bv_len : 0;
 	u8 *at = page_address(page) + offset;
 	int payload = 0;
@@ -331,7 +331,7 @@ u32 weft_loan_layout(struct weft_tx *tx, struct weft_fpdu *fpdu, struct page *pa
 	}
 	if (payload < fpdu->payload) {
 		fpdu->payload = payload;
-		fpdu->len = weft_fpdu_len(hdr_len + payload);
+		fpdu->len = weft_plan_rest(msg->hdr.tagged, payload);
 		fpdu->last = false;
 	}
 	msg->hdr.last = fpdu->last;

@@ -64,11 +64,26 @@ static __always_inline bool tx_gather(struct weft_tx_msg *msg, struct weft_acces
 	return true;
 }
 
-/* Ends a message that is laid out: Immediate Data follows, or the work request ends here. */
-static void tx_end_msg(struct weft_tx *tx, struct weft_inflight *inflight)
+/*
+ * Advances the message and the stream past an FPDU. With its last one a message ends: Immediate
+ * Data follows, or its work request, the newest of @inflight, ends here.
+ */
+void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
+		     const struct weft_accessor *acc, const struct weft_fpdu *fpdu)
 {
 	struct weft_tx_msg *msg = &tx->msg;
 
+	lockdep_assert_held(&tx->qp->tx_lock.mutex);
+	trace_weft_tx_fpdu(acc, &msg->hdr, fpdu->payload);
+	msg->left -= fpdu->payload;
+	if (msg->hdr.tagged)
+		msg->hdr.to += fpdu->payload;
+	else
+		msg->hdr.mo += fpdu->payload;
+	tx->fpdus++;
+	weft_batch_advance(&tx->batch, fpdu->len);
+	if (!fpdu->last)
+		return;
 	if (msg->kind != WEFT_MSG_REQUEST || !msg->imm_opcode) {
 		if (msg->kind == WEFT_MSG_REQUEST)
 			weft_inflight_last(inflight)->end = tx->batch.laid_out;
@@ -86,32 +101,6 @@ static void tx_end_msg(struct weft_tx *tx, struct weft_inflight *inflight)
 	msg->offset = 0;
 	msg->total = WEFT_IMM_LEN;
 	msg->left = WEFT_IMM_LEN;
-}
-
-/* Advances the message and the stream past an FPDU. */
-static inline void tx_step(struct weft_tx *tx, const struct weft_accessor *acc,
-			   const struct weft_fpdu *fpdu)
-{
-	struct weft_tx_msg *msg = &tx->msg;
-
-	trace_weft_tx_fpdu(acc, &msg->hdr, fpdu->payload);
-	msg->left -= fpdu->payload;
-	if (msg->hdr.tagged)
-		msg->hdr.to += fpdu->payload;
-	else
-		msg->hdr.mo += fpdu->payload;
-	tx->fpdus++;
-	weft_batch_advance(&tx->batch, fpdu->len);
-}
-
-/* Advances past an FPDU that was laid out elsewhere. Its message is the newest of @inflight. */
-void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
-		     const struct weft_accessor *acc, const struct weft_fpdu *fpdu)
-{
-	lockdep_assert_held(&tx->qp->tx_lock.mutex);
-	tx_step(tx, acc, fpdu);
-	if (fpdu->last)
-		tx_end_msg(tx, inflight);
 }
 
 /*
@@ -235,11 +224,9 @@ bool weft_tx_layout(struct weft_tx *tx, struct weft_chunk *c, u32 train,
 		}
 		to += fpdu->len;
 		room -= fpdu->len;
-		tx_step(tx, &qp->acc, fpdu);
-		if (fpdu->last) {
-			tx_end_msg(tx, &qp->inflight);
+		weft_tx_advance(tx, &qp->inflight, &qp->acc, fpdu);
+		if (fpdu->last)
 			break;
-		}
 		if (tx_repeats(tx, fpdu)) {
 			fpdus = tx_layout_row(tx, &head, fpdu, to, room, mr);
 			to += fpdus * fpdu->len;

@@ -271,7 +271,7 @@ bool weft_tx_round(struct weft_tx *tx)
 	lockdep_assert_held(&qp->tx_lock.mutex);
 	weft_llp_lock(qp->llp);
 	stop = tx_build(tx);
-	/* After a pause amid a message, a short segment waits for the rest, which follows at once. */
+	/* After a pause amid a message, a short segment waits for the rest, which follows. */
 	ret = weft_batch_push(batch, qp->llp, stop != WEFT_TX_DRY,
 			      stop == WEFT_TX_YIELDS && tx->msg.kind != WEFT_MSG_NONE);
 	if (!ret && stop == WEFT_TX_SEGMENT)

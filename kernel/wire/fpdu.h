@@ -138,11 +138,6 @@ static inline u32 weft_fpdu_len(u32 ulpdu_len)
 	return WEFT_MPA_LEN + ulpdu_len + weft_fpdu_pad(ulpdu_len) + WEFT_CRC_LEN;
 }
 
-static inline u32 weft_fpdu_front(u32 hdr_len)
-{
-	return WEFT_MPA_LEN + hdr_len;
-}
-
 /* Begins an FPDU at @fpdu. Returns the address for its ULPDU. */
 static inline u8 *weft_fpdu_begin(u8 *fpdu, u32 ulpdu_len)
 {

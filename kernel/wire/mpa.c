@@ -154,11 +154,6 @@ u32 weft_mpa_encode(u8 *buf, const struct weft_mpa_frame *frame, const u8 *priva
 
 /* --- negotiation --- */
 
-static u16 rd_answer(u16 own, u16 peer)
-{
-	return peer == WEFT_MPA_RD_UNSET ? WEFT_MPA_RD_UNSET : own;
-}
-
 /*
  * Chooses the RTR kind that is cheapest for its receiver, or 0: a Write costs nothing, a Read one
  * of @reads inbound reads, a Send a receive.
@@ -238,8 +233,8 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 		a.ird = min(policy->ird, req->ord);
 		a.ord = min(policy->ord, req->ird);
 		reply->enhanced = true;
-		reply->ird = rd_answer(a.ird, req->ord);
-		reply->ord = rd_answer(a.ord, req->ird);
+		reply->ird = req->ord == WEFT_MPA_RD_UNSET ? WEFT_MPA_RD_UNSET : a.ird;
+		reply->ord = req->ird == WEFT_MPA_RD_UNSET ? WEFT_MPA_RD_UNSET : a.ord;
 	}
 	if (req->enhanced && req->p2p) {
 		a.p2p = true;

@@ -26,7 +26,7 @@ static u16 session_code(const struct weft_mpa_frame *frame)
 
 static u32 session_head(u8 *buf, u16 ssn, u16 code)
 {
-	weft_session_put_ssn(buf, ssn);
+	weft_put_be16(buf, ssn);
 	weft_put_be16(buf + CODE_AT, code);
 	return WEFT_SESSION_HDR_LEN;
 }

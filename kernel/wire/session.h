@@ -38,11 +38,6 @@ enum weft_session_code {
 	WEFT_SESSION_EXTEND = 0x8000,
 };
 
-static inline void weft_session_put_ssn(u8 *message, u16 ssn)
-{
-	weft_put_be16(message, ssn);
-}
-
 /* Extends a DDP-SSN to 32 bits; @near is a number less than 2^15 away. */
 static inline u32 weft_session_number(const u8 *message, u32 near)
 {

@@ -49,7 +49,7 @@ TEST(Fpdu, ApartItEndsAlike) {
   for (u32 len = 0; len <= 70; len++) {
     for (const bool crc : {false, true}) {
       const Bytes fpdu = written(Bytes(len, 0x5a), crc);
-      const u32 front = weft_fpdu_front(len);
+      const u32 front = WEFT_MPA_LEN + len;
       const u32 sum = weft_crc_update(WEFT_CRC_SEED, fpdu.data(), front);
       Bytes back(fpdu.size() - front, 0xee);
       ASSERT_EQ(weft_fpdu_end_apart(back.data(), len, crc, sum), back.size());
