@@ -28,16 +28,10 @@ struct weft_stage {
  */
 #define WEFT_STAGE_GFP	(GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN)
 
-/* Length of the FPDU ahead; that of its length field until this has come. */
-static u32 framer_len_ahead(const struct weft_framer *f)
+/* Length of the FPDU ahead, up to which the stream is awaited; of its length field, before that. */
+u32 weft_framer_len_ahead(const struct weft_framer *f)
 {
 	return f->summed < WEFT_MPA_LEN ? WEFT_MPA_LEN : weft_fpdu_len(f->ulpdu_len);
-}
-
-/* Returns how many bytes the stream should hold before it is read again. */
-u32 weft_framer_need(const struct weft_framer *f)
-{
-	return f->ahead ? framer_len_ahead(f) : 1;
 }
 
 /* Runs the checksum over the next bytes of the FPDU. Returns how many it had of @len. */
@@ -95,7 +89,7 @@ static u32 framer_sum_packet(void *ctx, struct sk_buff *skb, u32 offset, u32 len
 /* If the FPDU ahead is whole, judges it by its CRC. Returns true if it is. */
 static bool framer_judge(struct weft_framer *f)
 {
-	if (f->summed <= WEFT_MPA_LEN || f->summed != framer_len_ahead(f))
+	if (f->summed <= WEFT_MPA_LEN || f->summed != weft_framer_len_ahead(f))
 		return false;
 	if (weft_crc_good(f->trailer, f->crc))
 		f->checked = true;
@@ -162,7 +156,7 @@ enum weft_rx_verdict weft_framer_stage(struct weft_framer *f, const u8 *from, u3
 		*len = 0;
 		return WEFT_RX_WAIT;
 	}
-	*len = min3(*len, (u32)PAGE_SIZE - at, framer_len_ahead(f) - stage->have);
+	*len = min3(*len, (u32)PAGE_SIZE - at, weft_framer_len_ahead(f) - stage->have);
 	memcpy(page_address(*page) + at, from, *len);
 	stage->have += *len;
 	if (stage->have > f->summed) {

@@ -75,11 +75,6 @@ static inline u8 weft_window_refuses(const struct weft_window *w, u32 msn, u32 m
 	return mo == weft_window_turn(w)->len ? 0 : WEFT_DU_MO;
 }
 
-static inline u64 weft_inbound_room(const struct weft_inbound *m)
-{
-	return m->recv.room - m->len;
-}
-
 /* Counts @len placed bytes of a message that goes on behind them. */
 static inline void weft_inbound_grow(struct weft_inbound *m, u32 len)
 {

@@ -70,7 +70,7 @@ static enum weft_rx_verdict rx_begin_response(struct weft_rx *rx,
 
 static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
 {
-	struct weft_inbound *m = weft_rx_inbound(rx);
+	struct weft_inbound *m = weft_window_at(&rx->sends, rx->seg.ddp.msn);
 	enum weft_rx_verdict verdict;
 	u8 code;
 
@@ -90,7 +90,7 @@ static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
 		if (verdict != WEFT_RX_OK)
 			return verdict;
 	}
-	if (rx->seg.payload_len > weft_inbound_room(m)) {
+	if (rx->seg.payload_len > m->recv.room - m->len) {
 		weft_count(rx->acc->dev->counters, WEFT_CNT_RESP_LOCAL_LENGTH_ERROR, 1);
 		weft_rx_refuse_now(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER,
 				   WEFT_DU_TOO_LONG);
@@ -106,7 +106,7 @@ static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
 /* Immediate data: one FPDU, numbered among the SENDs, that takes a receive. */
 static enum weft_rx_verdict rx_begin_imm(struct weft_rx *rx)
 {
-	struct weft_inbound *m = weft_rx_inbound(rx);
+	struct weft_inbound *m = weft_window_at(&rx->sends, rx->seg.ddp.msn);
 	u8 code;
 
 	rx_aim_at_bytes(rx);
@@ -218,13 +218,15 @@ enum weft_rx_verdict weft_rx_begin(struct weft_rx *rx)
 /* Ends the connection, because the memory for the payload may not be written any more. */
 static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx, enum weft_key_error err)
 {
+	struct weft_inbound *m = weft_window_at(&rx->sends, rx->seg.ddp.msn);
+
 	if (rx->place.target == WEFT_RX_TO_REGION)
 		return weft_rx_refuse_key(rx, err);
 	weft_rx_refuse_now(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_LOCAL, 0);
 	if (rx->place.target == WEFT_RX_TO_READ)
 		weft_request_fail(rx->place.read->request, IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY);
 	else
-		weft_rx_complete_recv(rx, weft_rx_inbound(rx), IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY);
+		weft_rx_complete_recv(rx, m, IB_WC_LOC_PROT_ERR, WEFT_VE_LKEY);
 	return WEFT_RX_BAD;
 }
 
@@ -292,6 +294,7 @@ bool weft_rx_try(struct weft_rx *rx, const u8 *from, u32 len)
 enum weft_rx_verdict weft_rx_placed(struct weft_rx *rx)
 {
 	const struct weft_ddp_hdr *ddp = &rx->seg.ddp;
+	struct weft_inbound *m = weft_window_at(&rx->sends, ddp->msn);
 	u32 len = rx->seg.payload_len;
 	struct weft_atomic_resp resp;
 
@@ -318,15 +321,13 @@ enum weft_rx_verdict weft_rx_placed(struct weft_rx *rx)
 	case WEFT_RDMAP_IMM:
 	case WEFT_RDMAP_IMM_SE:
 		/* The completion reports the length of the Write before it. */
-		weft_inbound_end(weft_rx_inbound(rx), rx->written.len, ddp->opcode,
-				 weft_get_be32(rx->place.bytes));
+		weft_inbound_end(m, rx->written.len, ddp->opcode, weft_get_be32(rx->place.bytes));
 		return WEFT_RX_OK;
 	default:
 		if (!ddp->last)
-			weft_inbound_grow(weft_rx_inbound(rx), len);
+			weft_inbound_grow(m, len);
 		else /* A header has one of the two at most; the other is 0. */
-			weft_inbound_end(weft_rx_inbound(rx), len, ddp->opcode,
-					 ddp->inv_stag | ddp->imm);
+			weft_inbound_end(m, len, ddp->opcode, ddp->inv_stag | ddp->imm);
 		return WEFT_RX_OK;
 	}
 }

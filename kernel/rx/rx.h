@@ -154,12 +154,6 @@ enum weft_rx_verdict weft_rx_refuse_local(struct weft_rx *rx);
 enum weft_rx_verdict weft_rx_break(struct weft_rx *rx);
 void weft_rx_fail(struct weft_rx *rx);
 
-/* The message of the segment under way, if it takes a receive. */
-static inline struct weft_inbound *weft_rx_inbound(struct weft_rx *rx)
-{
-	return weft_window_at(&rx->sends, rx->seg.ddp.msn);
-}
-
 /* Directs payload to a list of SGEs, @at bytes from its start. */
 static inline void weft_rx_aim(struct weft_rx *rx, struct ib_pd *pd, int rights,
 			       const struct weft_sge *sge, u32 num_sge, u32 at)

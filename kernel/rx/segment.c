@@ -77,8 +77,9 @@ static inline enum weft_rx_verdict segment_end(void *ctx)
  * Returns how many payload bytes may follow the last FPDU without another check, and in @to their
  * address in the held region; 0 if each FPDU has to be looked at.
  */
-static u64 segment_row_room(struct weft_rx *rx, u64 *to)
+static u64 segment_row_room(const struct weft_rx *rx, u64 *to)
 {
+	const struct weft_inbound *m = weft_window_at(&rx->sends, rx->seg.ddp.msn);
 	const struct weft_placement *p = &rx->place;
 	const struct weft_mr *mr = p->access.mr;
 	u64 room;
@@ -92,7 +93,7 @@ static u64 segment_row_room(struct weft_rx *rx, u64 *to)
 	if (p->target == WEFT_RX_TO_READ)
 		room = min_t(u64, room, p->read->len - p->read->got);
 	else
-		room = min(room, weft_inbound_room(weft_rx_inbound(rx)));
+		room = min_t(u64, room, m->recv.room - m->len);
 	return min_t(u64, room, p->sge->length - p->at);
 }
 
@@ -139,7 +140,7 @@ static noinline u32 segment_take_row(struct weft_rx *rx, struct weft_packet *p, 
 		rx->place.read->got += payload;
 		break;
 	default:
-		weft_inbound_grow(weft_rx_inbound(rx), payload);
+		weft_inbound_grow(weft_window_at(&rx->sends, rx->seg.ddp.msn), payload);
 	}
 	return offset;
 }
@@ -283,6 +284,6 @@ bool weft_rx_read(struct weft_rx *rx)
 			break;
 		}
 	}
-	weft_llp_await(qp->llp, weft_framer_need(&rx->framer));
+	weft_llp_await(qp->llp, rx->framer.ahead ? weft_framer_len_ahead(&rx->framer) : 1);
 	return more;
 }
