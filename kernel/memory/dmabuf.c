@@ -51,6 +51,12 @@ static bool dmabuf_has_pages(const struct sg_table *sgt)
 	return true;
 }
 
+static void dmabuf_detach(struct weft_dmabuf *d)
+{
+	dma_buf_unmap_attachment_unlocked(d->attach, d->sgt, DMA_BIDIRECTIONAL);
+	dma_buf_detach(d->buf, d->attach);
+}
+
 static int dmabuf_attach(struct weft_dmabuf *d, u64 offset, u64 length, struct weft_blocks *blocks)
 {
 	int ret;
@@ -59,23 +65,15 @@ static int dmabuf_attach(struct weft_dmabuf *d, u64 offset, u64 length, struct w
 	if (IS_ERR(d->attach))
 		return PTR_ERR(d->attach);
 	d->sgt = dma_buf_map_attachment_unlocked(d->attach, DMA_BIDIRECTIONAL);
-	ret = PTR_ERR_OR_ZERO(d->sgt);
-	if (ret)
-		goto detach;
+	if (IS_ERR(d->sgt)) {
+		dma_buf_detach(d->buf, d->attach);
+		return PTR_ERR(d->sgt);
+	}
 	ret = dmabuf_has_pages(d->sgt) ?
 	     weft_blocks_from_sg(blocks, d->sgt, offset, length) : -EOPNOTSUPP;
-	if (!ret)
-		return 0;
-	dma_buf_unmap_attachment_unlocked(d->attach, d->sgt, DMA_BIDIRECTIONAL);
-detach:
-	dma_buf_detach(d->buf, d->attach);
+	if (ret)
+		dmabuf_detach(d);
 	return ret;
-}
-
-static void dmabuf_detach(struct weft_dmabuf *d)
-{
-	dma_buf_unmap_attachment_unlocked(d->attach, d->sgt, DMA_BIDIRECTIONAL);
-	dma_buf_detach(d->buf, d->attach);
 }
 
 /*

@@ -288,42 +288,39 @@ static bool tx_answer_atomic(struct weft_tx_msg *msg, struct weft_peer_reads *an
 	return true;
 }
 
-/* Begins the response to a READ request of the peer. */
-static void tx_answer_read(struct weft_tx_msg *msg, const struct weft_read_req *req)
-{
-	memset(&msg->hdr, 0, sizeof(msg->hdr));
-	msg->kind = WEFT_MSG_RESPONSE;
-	msg->hdr.opcode = WEFT_RDMAP_READ_RESP;
-	msg->hdr.tagged = true;
-	msg->hdr.stag = req->sink_stag;
-	msg->hdr.to = req->sink_to;
-	msg->total = req->size;
-	msg->left = req->size;
-	msg->local = false;
-	msg->remote_access = true;
-	msg->num_sge = 1;
-	msg->sge_index = 0;
-	msg->offset = 0;
-	msg->copy.sge[0].addr = req->src_to;
-	msg->copy.sge[0].length = req->size;
-	msg->copy.sge[0].lkey = req->src_stag;
-	msg->lend = false;
-}
-
 /* Begins the response to the peer's oldest READ or atomic request. Returns true if it did. */
 static bool tx_next_response(struct weft_tx *tx)
 {
 	struct weft_qp *qp = tx->qp;
 	const struct weft_peer_read *answer = weft_peer_reads_oldest(&qp->peer_reads);
+	const struct weft_read_req *req;
 	struct weft_tx_msg *msg = &tx->msg;
 	bool good = true;
 
 	if (!answer)
 		return false;
-	if (answer->atomic)
+	if (answer->atomic) {
 		good = tx_answer_atomic(msg, &qp->peer_reads, &qp->acc, &answer->atomic_req);
-	else
-		tx_answer_read(msg, &answer->read_req);
+	} else {
+		req = &answer->read_req;
+		memset(&msg->hdr, 0, sizeof(msg->hdr));
+		msg->kind = WEFT_MSG_RESPONSE;
+		msg->hdr.opcode = WEFT_RDMAP_READ_RESP;
+		msg->hdr.tagged = true;
+		msg->hdr.stag = req->sink_stag;
+		msg->hdr.to = req->sink_to;
+		msg->total = req->size;
+		msg->left = req->size;
+		msg->local = false;
+		msg->remote_access = true;
+		msg->num_sge = 1;
+		msg->sge_index = 0;
+		msg->offset = 0;
+		msg->copy.sge[0].addr = req->src_to;
+		msg->copy.sge[0].length = req->size;
+		msg->copy.sge[0].lkey = req->src_stag;
+		msg->lend = false;
+	}
 	weft_peer_reads_taken(&qp->peer_reads);
 	if (good)
 		return true;
