@@ -290,13 +290,25 @@ bool weft_rx_try(struct weft_rx *rx, const u8 *from, u32 len)
 
 /* --- how far a message has come --- */
 
+/* Not inline, so that a SEND needs no guard of the stack for @resp. */
+static noinline enum weft_rx_verdict rx_place_atomic_response(struct weft_rx *rx)
+{
+	struct weft_atomic_resp resp;
+
+	weft_atomic_resp_decode(rx->place.bytes, &resp);
+	if (resp.id != rx->place.read->sink)
+		return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION,
+				      WEFT_RO_CATASTROPHIC_STREAM);
+	rx_aim_at_read(rx, rx->place.read);
+	return weft_rx_place(rx, (const u8 *)&resp.original, sizeof(resp.original));
+}
+
 /* A segment is placed, and its CRC, if any, is good: notes how far its message has come. */
 enum weft_rx_verdict weft_rx_placed(struct weft_rx *rx)
 {
 	const struct weft_ddp_hdr *ddp = &rx->seg.ddp;
 	struct weft_inbound *m = weft_window_at(&rx->sends, ddp->msn);
 	u32 len = rx->seg.payload_len;
-	struct weft_atomic_resp resp;
 
 	weft_qp_assert_locked(rx->qp);
 	switch (ddp->opcode) {
@@ -311,13 +323,7 @@ enum weft_rx_verdict weft_rx_placed(struct weft_rx *rx)
 	case WEFT_RDMAP_TERMINATE:
 		return WEFT_RX_OK; /* a single FPDU, now complete */
 	case WEFT_RDMAP_ATOMIC_RESP:
-		weft_atomic_resp_decode(rx->place.bytes, &resp);
-		/* An answer to another request has no code of its own in RFC 7306. */
-		if (resp.id != rx->place.read->sink)
-			return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION,
-					      WEFT_RO_CATASTROPHIC_STREAM);
-		rx_aim_at_read(rx, rx->place.read);
-		return weft_rx_place(rx, (const u8 *)&resp.original, sizeof(resp.original));
+		return rx_place_atomic_response(rx);
 	case WEFT_RDMAP_IMM:
 	case WEFT_RDMAP_IMM_SE:
 		/* The completion reports the length of the Write before it. */
