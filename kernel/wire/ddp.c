@@ -20,40 +20,30 @@
 #define OP_COUNT		(WEFT_RDMAP_SEND_SE_IMM + 1)
 #define PLAIN_OP_COUNT		(WEFT_RDMAP_TERMINATE + 1)
 
-/* Buffer model and queue of each opcode (RFC 5040, 4; RFC 7306, 4). */
+/* The form of each opcode (RFC 5040, 4; RFC 7306, 4). */
 struct op_form {
-	bool tagged;
-	u8 qn;
+	bool tagged;	/* buffer model */
+	u8 qn;		/* untagged: queue */
+	bool inv;	/* untagged: an STag to invalidate comes before the queue number */
+	bool imm;	/* untagged: immediate data comes there */
 };
 
-static const struct op_form op_forms[OP_COUNT] = {
+static const struct op_form op_forms[RDMAP_OPCODE_MASK + 1] = {
 	[WEFT_RDMAP_WRITE]	 = { .tagged = true },
 	[WEFT_RDMAP_READ_REQ]	 = { .qn = WEFT_QN_READ_REQ },
 	[WEFT_RDMAP_READ_RESP]	 = { .tagged = true },
 	[WEFT_RDMAP_SEND]	 = { .qn = WEFT_QN_SEND },
-	[WEFT_RDMAP_SEND_INV]	 = { .qn = WEFT_QN_SEND },
+	[WEFT_RDMAP_SEND_INV]	 = { .qn = WEFT_QN_SEND, .inv = true },
 	[WEFT_RDMAP_SEND_SE]	 = { .qn = WEFT_QN_SEND },
-	[WEFT_RDMAP_SEND_SE_INV] = { .qn = WEFT_QN_SEND },
+	[WEFT_RDMAP_SEND_SE_INV] = { .qn = WEFT_QN_SEND, .inv = true },
 	[WEFT_RDMAP_TERMINATE]	 = { .qn = WEFT_QN_TERMINATE },
 	[WEFT_RDMAP_IMM]	 = { .qn = WEFT_QN_SEND },
 	[WEFT_RDMAP_IMM_SE]	 = { .qn = WEFT_QN_SEND },
 	[WEFT_RDMAP_ATOMIC_REQ]	 = { .qn = WEFT_QN_READ_REQ },
 	[WEFT_RDMAP_ATOMIC_RESP] = { .qn = WEFT_QN_ATOMIC_RESP },
-	[WEFT_RDMAP_SEND_IMM]	 = { .qn = WEFT_QN_SEND },
-	[WEFT_RDMAP_SEND_SE_IMM] = { .qn = WEFT_QN_SEND },
+	[WEFT_RDMAP_SEND_IMM]	 = { .qn = WEFT_QN_SEND, .imm = true },
+	[WEFT_RDMAP_SEND_SE_IMM] = { .qn = WEFT_QN_SEND, .imm = true },
 };
-
-static bool op_invalidates(u8 opcode)
-{
-	return opcode == WEFT_RDMAP_SEND_INV ||
-	       opcode == WEFT_RDMAP_SEND_SE_INV;
-}
-
-static bool op_has_imm(u8 opcode)
-{
-	return opcode == WEFT_RDMAP_SEND_IMM ||
-	       opcode == WEFT_RDMAP_SEND_SE_IMM;
-}
 
 static u32 refuse(struct weft_term *err, u8 layer, u8 etype, u8 code)
 {
@@ -111,8 +101,8 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 		hdr->stag = weft_get_be32(buf + 2);
 		hdr->to = weft_get_be64(buf + WEFT_DDP_TO);
 	} else {
-		hdr->inv_stag = op_invalidates(op) ? weft_get_be32(buf + 2) : 0;
-		hdr->imm = op_has_imm(op) ? weft_get_be32(buf + 2) : 0;
+		hdr->inv_stag = op_forms[op].inv ? weft_get_be32(buf + 2) : 0;
+		hdr->imm = op_forms[op].imm ? weft_get_be32(buf + 2) : 0;
 		hdr->msn = weft_get_be32(buf + WEFT_DDP_MSN);
 		hdr->mo = weft_get_be32(buf + WEFT_DDP_MO);
 	}
@@ -121,9 +111,11 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 
 u32 weft_ddp_encode(u8 *buf, const struct weft_ddp_hdr *hdr)
 {
+	u8 op = hdr->opcode & RDMAP_OPCODE_MASK;
+
 	buf[0] = DDP_VERSION | (hdr->tagged ? WEFT_DDP_TAGGED : 0) |
 		 (hdr->last ? WEFT_DDP_LAST : 0);
-	buf[1] = RDMAP_VERSION | (hdr->opcode & RDMAP_OPCODE_MASK);
+	buf[1] = RDMAP_VERSION | op;
 
 	if (hdr->tagged) {
 		weft_put_be32(buf + 2, hdr->stag);
@@ -131,8 +123,8 @@ u32 weft_ddp_encode(u8 *buf, const struct weft_ddp_hdr *hdr)
 		return WEFT_DDP_TAGGED_LEN;
 	}
 
-	weft_put_be32(buf + 2, op_invalidates(hdr->opcode) ? hdr->inv_stag :
-			       op_has_imm(hdr->opcode) ? hdr->imm : 0);
+	weft_put_be32(buf + 2, op_forms[op].inv ? hdr->inv_stag :
+			       op_forms[op].imm ? hdr->imm : 0);
 	weft_put_be32(buf + 6, hdr->qn);
 	weft_put_be32(buf + 10, hdr->msn);
 	weft_put_be32(buf + WEFT_DDP_MO, hdr->mo);
