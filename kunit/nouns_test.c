@@ -269,20 +269,18 @@ static void none_allowed(struct kunit *test)
 
 static void answers_in_order(struct kunit *test)
 {
-	struct weft_atomic_req atomic = {};
-	struct weft_read_req read = {};
+	struct weft_peer_read atomic_ask = { .atomic = true }, read_ask = {};
 	const struct weft_peer_read *answer;
 	struct weft_peer_reads answers = {};
 	u32 i;
 
 	KUNIT_ASSERT_EQ(test, weft_peer_reads_start(&answers, 2, NULL), 0);
 	for (i = 0; i < 5; i++) {
-		read.size = i;
-		atomic.id = i;
-		weft_peer_reads_push(&answers, &(struct weft_peer_read){ .read_req = read });
+		read_ask.read_req.size = i;
+		weft_peer_reads_push(&answers, &read_ask);
 		KUNIT_EXPECT_FALSE(test, weft_peer_reads_full(&answers));
-		weft_peer_reads_push(&answers, &(struct weft_peer_read){ .atomic = true,
-									 .atomic_req = atomic });
+		atomic_ask.atomic_req.id = i;
+		weft_peer_reads_push(&answers, &atomic_ask);
 		KUNIT_EXPECT_TRUE(test, weft_peer_reads_full(&answers));
 
 		answer = weft_peer_reads_oldest(&answers);
