@@ -67,7 +67,7 @@ static void window_has_room(struct kunit *test)
 static void window_message_grows(struct kunit *test)
 {
 	struct weft_window *w = window(test);
-	struct weft_inbound *m = weft_window_turn(w);
+	struct weft_inbound *m = weft_window_at(w, w->next);
 
 	m->recv.room = 100;
 	KUNIT_EXPECT_EQ(test, m->recv.room - m->len, 100ULL);
@@ -86,7 +86,7 @@ static void window_message_tells(struct kunit *test)
 {
 	struct weft_window *w = window(test);
 
-	weft_inbound_end(weft_window_turn(w), 4, WEFT_RDMAP_SEND_SE_INV, 0x1234);
+	weft_inbound_end(weft_window_at(w, w->next), 4, WEFT_RDMAP_SEND_SE_INV, 0x1234);
 	KUNIT_ASSERT_NOT_NULL(test, weft_window_ready(w));
 	KUNIT_EXPECT_EQ(test, weft_window_ready(w)->opcode, WEFT_RDMAP_SEND_SE_INV);
 	KUNIT_EXPECT_EQ(test, weft_window_ready(w)->ex, 0x1234U);
@@ -109,7 +109,7 @@ static void window_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 8, 4, true), WEFT_DU_MO);
 	/* Nothing of that was noted. */
 	KUNIT_EXPECT_EQ(test, w->next, 1U);
-	KUNIT_EXPECT_EQ(test, weft_window_turn(w)->len, 4U);
+	KUNIT_EXPECT_EQ(test, weft_window_at(w, w->next)->len, 4U);
 	KUNIT_EXPECT_NULL(test, weft_window_ready(w));
 	/* A message is in turn until it is delivered, and no other is. */
 	KUNIT_ASSERT_EQ(test, weft_window_init(w, WEFT_WINDOW, MAX_SGE, NULL), 0);
@@ -133,7 +133,7 @@ static void window_delivers_once(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, weft_window_ready(w));
 	weft_window_pass(w);
 	KUNIT_EXPECT_NULL(test, weft_window_ready(w));
-	KUNIT_EXPECT_EQ(test, weft_window_turn(w)->len, 0U);
+	KUNIT_EXPECT_EQ(test, weft_window_at(w, w->next)->len, 0U);
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 50, true), WEFT_DU_MSN_RANGE);
 	KUNIT_EXPECT_EQ(test, segment(w, 2, 0, 0, true), 0);
 	KUNIT_EXPECT_NOT_NULL(test, weft_window_ready(w));
@@ -168,12 +168,12 @@ static void window_starts_anew(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 8, true), 0);
 	weft_window_pass(w);
-	weft_window_turn(w)->recv.active = true;
+	weft_window_at(w, w->next)->recv.active = true;
 	KUNIT_EXPECT_EQ(test, segment(w, 2, 0, 8, true), 0);
 	weft_window_start(w);
 	KUNIT_EXPECT_EQ(test, w->next, 1U);
 	KUNIT_EXPECT_NULL(test, weft_window_ready(w));
-	KUNIT_EXPECT_FALSE(test, weft_window_turn(w)->recv.active);
+	KUNIT_EXPECT_FALSE(test, weft_window_at(w, w->next)->recv.active);
 	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1, 0), 0);
 	weft_window_destroy(w);
 }

@@ -62,17 +62,12 @@ static inline struct weft_inbound *weft_window_at(const struct weft_window *w, u
 	return &w->slot[msn & (w->size - 1)];
 }
 
-static inline struct weft_inbound *weft_window_turn(const struct weft_window *w)
-{
-	return weft_window_at(w, w->next);
-}
-
 /* Checks a segment in its turn. Returns 0, or WEFT_DU_MSN_RANGE or WEFT_DU_MO for a Terminate. */
 static inline u8 weft_window_refuses(const struct weft_window *w, u32 msn, u32 mo)
 {
 	if (msn != w->next)
 		return WEFT_DU_MSN_RANGE;
-	return mo == weft_window_turn(w)->len ? 0 : WEFT_DU_MO;
+	return mo == weft_window_at(w, w->next)->len ? 0 : WEFT_DU_MO;
 }
 
 /* Counts @len placed bytes of a message that goes on behind them. */
@@ -93,7 +88,7 @@ static inline void weft_inbound_end(struct weft_inbound *m, u32 len, u8 opcode, 
 
 static inline struct weft_inbound *weft_window_ready(const struct weft_window *w)
 {
-	struct weft_inbound *m = weft_window_turn(w);
+	struct weft_inbound *m = weft_window_at(w, w->next);
 
 	return m->whole ? m : NULL;
 }
@@ -101,7 +96,7 @@ static inline struct weft_inbound *weft_window_ready(const struct weft_window *w
 /* Ends the delivery of a message. */
 static inline void weft_window_pass(struct weft_window *w)
 {
-	struct weft_inbound *m = weft_window_turn(w);
+	struct weft_inbound *m = weft_window_at(w, w->next);
 
 	m->len = 0;
 	m->whole = false;

@@ -138,7 +138,7 @@ enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, struct weft_inbou
 void weft_rx_flush_receives(struct weft_rx *rx)
 {
 	struct weft_qp *qp = rx->qp;
-	struct weft_inbound *m = weft_window_turn(&rx->sends);
+	struct weft_inbound *m = weft_window_at(&rx->sends, rx->sends.next);
 	int pending;
 	u32 i;
 
