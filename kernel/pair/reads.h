@@ -133,12 +133,6 @@ int weft_peer_reads_start(struct weft_peer_reads *peer, u32 ird,
 			  const struct ib_ucontext *owner);
 void weft_peer_reads_stop(struct weft_peer_reads *peer);
 
-static inline struct weft_peer_read *
-weft_peer_reads_at(const struct weft_peer_reads *peer, u32 index)
-{
-	return &peer->slot[index & (roundup_pow_of_two(peer->ird) - 1)];
-}
-
 static inline bool weft_peer_reads_full(const struct weft_peer_reads *peer)
 {
 	/* Pairs with weft_peer_reads_taken(): the slot has been read. */
@@ -149,7 +143,7 @@ static inline bool weft_peer_reads_full(const struct weft_peer_reads *peer)
 static inline void weft_peer_reads_push(struct weft_peer_reads *peer,
 					const struct weft_peer_read *read)
 {
-	*weft_peer_reads_at(peer, peer->head) = *read;
+	peer->slot[peer->head & (roundup_pow_of_two(peer->ird) - 1)] = *read;
 	smp_store_release(&peer->head, peer->head + 1); /* pairs with weft_peer_reads_due() */
 }
 
@@ -163,7 +157,9 @@ static inline bool weft_peer_reads_due(const struct weft_peer_reads *peer)
 static inline const struct weft_peer_read *
 weft_peer_reads_oldest(const struct weft_peer_reads *peer)
 {
-	return weft_peer_reads_due(peer) ? weft_peer_reads_at(peer, peer->tail) : NULL;
+	if (!weft_peer_reads_due(peer))
+		return NULL;
+	return &peer->slot[peer->tail & (roundup_pow_of_two(peer->ird) - 1)];
 }
 
 static inline void weft_peer_reads_taken(struct weft_peer_reads *peer)
