@@ -204,7 +204,7 @@ static bool framer_judge(struct weft_framer *f)
 }
 
 /* Begins to take the FPDU to the stage. Without memory returns false, and @f is starved. */
-static bool framer_stage_begin(struct weft_framer *f)
+bool weft_framer_stage_begin(struct weft_framer *f)
 {
 	struct mem_cgroup *before = weft_charge_begin(f->owner);
 
@@ -230,7 +230,7 @@ bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp)
 	weft_llp_look(llp, f->summed, framer_sum_packet, f);
 	if (f->fault != WEFT_FRAMER_FINE || framer_judge(f)) {
 		f->ahead = false;
-	} else if (weft_llp_full(llp) && framer_stage_begin(f)) {
+	} else if (weft_llp_full(llp) && weft_framer_stage_begin(f)) {
 		f->ahead = false;
 		f->counts.staged++;
 	}
@@ -325,7 +325,7 @@ static enum weft_rx_verdict marked_stage(struct weft_framer *f, const u8 *from, 
 
 	if (f->state != WEFT_FRAMER_STAGE) {
 		f->summed = 0;
-		if (!framer_stage_begin(f)) {
+		if (!weft_framer_stage_begin(f)) {
 			*len = 0;
 			return WEFT_RX_WAIT;
 		}

@@ -118,6 +118,7 @@ u32 weft_framer_take_marked(struct weft_framer *f, struct weft_packet *p, u32 of
 /* With CRCs, FPDUs that are not whole in a packet: */
 bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp);
 u32 weft_framer_len_ahead(const struct weft_framer *f);
+bool weft_framer_stage_begin(struct weft_framer *f);
 enum weft_rx_verdict weft_framer_stage(struct weft_framer *f, const u8 *from, u32 *len,
 				       weft_framer_taker part, void *ctx);
 enum weft_rx_verdict weft_framer_unstage(struct weft_framer *f, weft_framer_taker part,
