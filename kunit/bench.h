@@ -71,18 +71,15 @@ static inline void note_event(struct ib_event *event, void *context)
 	b->events++;
 }
 
-static inline void ring_memory(struct kunit *test, struct weft_ring *ring,
-			       u32 slots, u32 stride)
+static inline void ring_memory(struct kunit *test, struct weft_ring *ring, u32 slots, u32 stride)
 {
 	ring->size = slots;
 	ring->stride = stride;
-	ring->mem = kunit_kzalloc(test, WEFT_RING_OFFSET + slots * stride,
-				  GFP_KERNEL);
+	ring->mem = kunit_kzalloc(test, WEFT_RING_OFFSET + slots * stride, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, ring->mem);
 }
 
-static inline void receive_queue(struct kunit *test, struct weft_rq *rq,
-				 u32 entries, u32 max_sge)
+static inline void receive_queue(struct kunit *test, struct weft_rq *rq, u32 entries, u32 max_sge)
 {
 	spin_lock_init(&rq->lock);
 	INIT_LIST_HEAD(&rq->waiting);
@@ -90,8 +87,7 @@ static inline void receive_queue(struct kunit *test, struct weft_rq *rq,
 	ring_memory(test, &rq->ring, entries, weft_rq_stride(max_sge));
 }
 
-static inline void region(struct kunit *test, struct bench *b, u32 n,
-			  u32 stag)
+static inline void region(struct kunit *test, struct bench *b, u32 n, u32 stag)
 {
 	struct weft_mr *mr = &b->mr[n];
 
@@ -104,8 +100,7 @@ static inline void region(struct kunit *test, struct bench *b, u32 n,
 	mr->access = IB_ACCESS_LOCAL_WRITE;
 	mr->iova = IOVA;
 	mr->length = LENGTH;
-	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&b->dev.mrs, stag >> 8, mr,
-						    GFP_KERNEL)));
+	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&b->dev.mrs, stag >> 8, mr, GFP_KERNEL)));
 }
 
 static inline struct bench *setup(struct kunit *test, u16 ord)

@@ -140,8 +140,7 @@ static void exporter_unpin(struct dma_buf_attachment *attach)
 	e->pins--;
 }
 
-static struct sg_table *exporter_map(struct dma_buf_attachment *attach,
-				     enum dma_data_direction dir)
+static struct sg_table *exporter_map(struct dma_buf_attachment *attach, enum dma_data_direction dir)
 {
 	struct exporter *e = attach->dmabuf->priv;
 	struct sg_table *sgt;
@@ -153,8 +152,7 @@ static struct sg_table *exporter_map(struct dma_buf_attachment *attach,
 		return ERR_PTR(-ENOMEM);
 	}
 	for (i = 0; i < 2; i++)
-		sg_set_page(&sgt->sgl[i], e->no_pages ? NULL : exporter_page(e, i),
-			    PAGE_SIZE, 0);
+		sg_set_page(&sgt->sgl[i], e->no_pages ? NULL : exporter_page(e, i), PAGE_SIZE, 0);
 	if (!e->no_pages && dma_map_sgtable(attach->dev, sgt, dir, 0)) {
 		sg_free_table(sgt);
 		kfree(sgt);

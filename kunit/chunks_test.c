@@ -11,8 +11,7 @@
 
 #define LARGE	(PAGE_SIZE << 5)
 
-static struct weft_chunk *room(struct kunit *test, struct weft_chunks *chunks, u32 need,
-			       u32 left)
+static struct weft_chunk *room(struct kunit *test, struct weft_chunks *chunks, u32 need, u32 left)
 {
 	struct weft_chunk *c = weft_chunk_room(chunks, need, left, NULL);
 

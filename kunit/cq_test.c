@@ -46,8 +46,7 @@ static struct told *queue(struct kunit *test)
 	weft_cq_init(cq);
 	cq->ring.size = SLOTS;
 	cq->ring.stride = sizeof(struct weft_cqe);
-	cq->ring.mem = kunit_kzalloc(test, WEFT_RING_OFFSET +
-				     SLOTS * sizeof(struct weft_cqe),
+	cq->ring.mem = kunit_kzalloc(test, WEFT_RING_OFFSET + SLOTS * sizeof(struct weft_cqe),
 				     GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, cq->ring.mem);
 	cq->ib.comp_handler = count_event;
@@ -117,9 +116,8 @@ static void cq_entry(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, slot(told, 0)->qp_num, wc.qpn);
 	KUNIT_EXPECT_EQ(test, slot(told, 0)->byte_len, wc.byte_len);
 	KUNIT_EXPECT_EQ(test, slot(told, 0)->ex, wc.ex);
-	KUNIT_EXPECT_EQ(test, slot(told, 0)->word,
-			WEFT_CQE_WORD(WEFT_CQE_WITH_INV | WEFT_CQE_PHASE,
-				      IB_WC_LOC_LEN_ERR, WEFT_OP_RECV));
+	KUNIT_EXPECT_EQ(test, slot(told, 0)->word, WEFT_CQE_WORD(WEFT_CQE_WITH_INV | WEFT_CQE_PHASE,
+								 IB_WC_LOC_LEN_ERR, WEFT_OP_RECV));
 	KUNIT_EXPECT_EQ(test, slot(told, 1)->word, 0U);
 }
 
@@ -137,10 +135,9 @@ static void cq_phase(struct kunit *test)
 		ctl(told)->consumer = starts[i];
 		for (n = 0; n < 5 * SLOTS; n++) {
 			add(told, n);
-			KUNIT_EXPECT_EQ_MSG(test, slot(told, n)->word &
-					    WEFT_CQE_PHASE,
-					    n / SLOTS % 2 ? 0 : WEFT_CQE_PHASE,
-					    "entry %u from %#x", n, starts[i]);
+			KUNIT_EXPECT_EQ_MSG(test, slot(told, n)->word & WEFT_CQE_PHASE,
+					    n / SLOTS % 2 ? 0 : WEFT_CQE_PHASE, "entry %u from %#x",
+					    n, starts[i]);
 			KUNIT_EXPECT_EQ(test, slot(told, n)->wr_id, (u64)n);
 			ctl(told)->consumer = starts[i] + n + 1;
 		}
@@ -186,8 +183,7 @@ static void cq_hostile_consumer(struct kunit *test)
 		told = queue(test);
 		ctl(told)->consumer = lies[i]; /* ahead of what there was */
 		add(told, 7);
-		KUNIT_EXPECT_EQ_MSG(test, told->errors, 1U, "consumer %#x",
-				    lies[i]);
+		KUNIT_EXPECT_EQ_MSG(test, told->errors, 1U, "consumer %#x", lies[i]);
 		KUNIT_EXPECT_EQ(test, slot(told, 0)->word, 0U);
 	}
 
@@ -482,8 +478,7 @@ static u32 readable(struct kunit *test, struct told *told, u32 index, u64 wr_id)
 
 	for (n = 0; n < ring->size; n++) {
 		cqe = weft_ring_slot(ring, index + n);
-		if ((cqe->word & WEFT_CQE_PHASE) !=
-		    ((index + n) & ring->size ? 0 : WEFT_CQE_PHASE))
+		if ((cqe->word & WEFT_CQE_PHASE) != ((index + n) & ring->size ? 0 : WEFT_CQE_PHASE))
 			break;
 		KUNIT_EXPECT_EQ(test, cqe->wr_id, wr_id + n);
 	}
@@ -497,9 +492,8 @@ static void resize_one(struct kunit *test, int size, u32 at, u32 used)
 	u32 n;
 
 	/* vmalloc memory, as the resizing frees it */
-	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS,
-					       sizeof(struct weft_cqe),
-					       NULL, NULL), 0);
+	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS, sizeof(struct weft_cqe), NULL,
+					       NULL), 0);
 	told->cq.ring.head = at;
 	told->cq.served = 6;
 	ctl(told)->consumer = at;
@@ -528,8 +522,7 @@ static void resize_one(struct kunit *test, int size, u32 at, u32 used)
 	for (n = 0; n < 3 * size; n++) {
 		KUNIT_EXPECT_EQ(test, readable(test, told, at + used + n, 0), 0U);
 		add(told, used + n);
-		KUNIT_EXPECT_EQ(test, readable(test, told, at + used + n,
-					       used + n), 1U);
+		KUNIT_EXPECT_EQ(test, readable(test, told, at + used + n, used + n), 1U);
 		ctl(told)->consumer++;
 	}
 	KUNIT_EXPECT_EQ(test, told->errors, 0U);
@@ -683,13 +676,11 @@ static void cq_resize_refuses(struct kunit *test)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++)
-		KUNIT_EXPECT_EQ(test, weft_resize_cq(&told->cq.ib, sizes[i], NULL),
-				-EINVAL);
+		KUNIT_EXPECT_EQ(test, weft_resize_cq(&told->cq.ib, sizes[i], NULL), -EINVAL);
 	/* A consumer index ahead of all there is, or far behind it. */
 	for (i = 0; i < ARRAY_SIZE(lies); i++) {
 		ctl(told)->consumer = lies[i];
-		KUNIT_EXPECT_EQ(test, weft_resize_cq(&told->cq.ib, 8, NULL),
-				-EINVAL);
+		KUNIT_EXPECT_EQ(test, weft_resize_cq(&told->cq.ib, 8, NULL), -EINVAL);
 	}
 	KUNIT_EXPECT_PTR_EQ(test, told->cq.ring.mem, mem);
 }

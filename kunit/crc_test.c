@@ -13,8 +13,7 @@ static const u8 write_fpdu[] = {
 	0xca, 0xf2, 0xfa, 0x17,
 };
 
-static void expect_crc(struct kunit *test, const u8 *data, u32 len,
-		       const u8 *want)
+static void expect_crc(struct kunit *test, const u8 *data, u32 len, const u8 *want)
 {
 	u32 crc = weft_crc_update(WEFT_CRC_SEED, data, len);
 	u8 trailer[WEFT_CRC_LEN];

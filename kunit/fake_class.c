@@ -414,8 +414,7 @@ static void push(struct fake *f, bool more)
 		fake_mark_of(skb)->sealed = true;
 }
 
-static int class_send_page(struct weft_llp *llp, struct page *page, u32 offset, u32 len,
-			   bool more)
+static int class_send_page(struct weft_llp *llp, struct page *page, u32 offset, u32 len, bool more)
 {
 	struct fake *f = to_fake(llp);
 	int may = may_take(f, len), done = 0, n;

@@ -268,9 +268,8 @@ static void flow_atomics(struct kunit *test)
 		end_ring(f->a);
 		settle();
 		for (k = 0; k < 4; k++)
-			expect_done(test, f->a, 0x1000 + k, IB_WC_SUCCESS,
-				    k == 0 || k == 3 ? WEFT_OP_FETCH_ADD : WEFT_OP_CMP_SWP,
-				    odd[i].what);
+			expect_done(test, f->a, 0x1000 + k, IB_WC_SUCCESS, k == 0 || k == 3 ?
+				    WEFT_OP_FETCH_ADD : WEFT_OP_CMP_SWP, odd[i].what);
 		KUNIT_EXPECT_EQ(test, *word(f->a, 0), 100ULL);
 		KUNIT_EXPECT_EQ(test, *word(f->a, 8), 111ULL);
 		KUNIT_EXPECT_EQ(test, *word(f->a, 16), 5ULL);

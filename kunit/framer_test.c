@@ -39,8 +39,7 @@ static u8 byte_at(u32 i)
 	return i * 5 + 3;
 }
 
-static enum weft_rx_verdict take_begin(void *ctx, const u8 *head, u32 have, u32 len,
-				       u32 *hdr_len)
+static enum weft_rx_verdict take_begin(void *ctx, const u8 *head, u32 have, u32 len, u32 *hdr_len)
 {
 	struct taker *t = ctx;
 

@@ -148,8 +148,7 @@ static void window_wraps(struct kunit *test)
 
 	w->next = msn;
 	for (i = 0; i < 10; i++, msn++) {
-		KUNIT_EXPECT_EQ(test, segment(w, msn + w->size, 0, 8, true),
-				WEFT_DU_MSN_RANGE);
+		KUNIT_EXPECT_EQ(test, segment(w, msn + w->size, 0, 8, true), WEFT_DU_MSN_RANGE);
 		KUNIT_EXPECT_EQ(test, segment(w, msn, 0, 8, false), 0);
 		KUNIT_EXPECT_NULL(test, weft_window_ready(w));
 		KUNIT_EXPECT_EQ(test, segment(w, msn, 8, 8, true), 0);

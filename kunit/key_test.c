@@ -75,9 +75,8 @@ static void key_against_oracle(struct kunit *test)
 
 			for (byte = addr; byte < addr + len; byte++)
 				inside &= byte >= first && byte < first + length;
-			KUNIT_EXPECT_EQ_MSG(test, at(mr, addr, len) == WEFT_KEY_OK,
-					    inside, "addr %llu len %llu",
-					    addr, len);
+			KUNIT_EXPECT_EQ_MSG(test, at(mr, addr, len) == WEFT_KEY_OK, inside,
+					    "addr %llu len %llu", addr, len);
 		}
 	}
 }
@@ -91,8 +90,7 @@ static void key_wraps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, at(mr, 2, U64_MAX), WEFT_KEY_WRAP);
 	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, U64_MAX), WEFT_KEY_WRAP);
 	/* Ends inside the region once it has gone round */
-	KUNIT_EXPECT_EQ(test, at(mr, IOVA + 0x1000, U64_MAX - 0xf00),
-			WEFT_KEY_WRAP);
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA + 0x1000, U64_MAX - 0xf00), WEFT_KEY_WRAP);
 
 	/* A region may itself end where addresses end. */
 	mr = region(test, U64_MAX - 4095, 4096);
@@ -111,8 +109,7 @@ static void key_all_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, at(mr, 0, 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 2), WEFT_KEY_WRAP);
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, 0, 1, 0),
-			WEFT_KEY_PD);
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, 0, 1, 0), WEFT_KEY_PD);
 }
 
 static void key_rights(struct kunit *test)
@@ -128,23 +125,17 @@ static void key_rights(struct kunit *test)
 		mr->access = rights[have];
 		for (need = 0; need < ARRAY_SIZE(rights); need++)
 			KUNIT_EXPECT_EQ_MSG(test,
-					    weft_mr_check(mr, STAG, &pd, 0, IOVA, 1,
-							  rights[need]),
-					    have == need ? WEFT_KEY_OK :
-							   WEFT_KEY_ACCESS,
-					    "has %#x, needs %#x", rights[have],
-					    rights[need]);
+					    weft_mr_check(mr, STAG, &pd, 0, IOVA, 1, rights[need]),
+					    have == need ? WEFT_KEY_OK : WEFT_KEY_ACCESS,
+					    "has %#x, needs %#x", rights[have], rights[need]);
 		/* One of two is not enough. */
-		KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &pd, 0, IOVA, 1,
-						    rights[have] |
-						    rights[(have + 1) % 4]),
-				WEFT_KEY_ACCESS);
+		KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &pd, 0, IOVA, 1, rights[have] |
+						    rights[(have + 1) % 4]), WEFT_KEY_ACCESS);
 	}
 
 	/* Reading for a send of one's own needs no right. */
 	mr->access = 0;
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &pd, 0, IOVA, 1, 0),
-			WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &pd, 0, IOVA, 1, 0), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 1), WEFT_KEY_ACCESS);
 }
 
@@ -152,11 +143,9 @@ static void key_domain(struct kunit *test)
 {
 	struct weft_mr *mr = region(test, IOVA, LENGTH);
 
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, IOVA, 1,
-					    IB_ACCESS_REMOTE_READ),
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, IOVA, 1, IB_ACCESS_REMOTE_READ),
 			WEFT_KEY_PD);
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, NULL, 0, IOVA, 1,
-					    IB_ACCESS_REMOTE_READ),
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, NULL, 0, IOVA, 1, IB_ACCESS_REMOTE_READ),
 			WEFT_KEY_PD);
 }
 
@@ -167,10 +156,9 @@ static void key_stale(struct kunit *test)
 	unsigned int bit;
 
 	for (bit = 0; bit < 32; bit++)
-		KUNIT_EXPECT_EQ_MSG(test,
-				    weft_mr_check(mr, STAG ^ BIT(bit), &pd, 0, IOVA,
-						  1, IB_ACCESS_REMOTE_READ),
-				    WEFT_KEY_UNKNOWN, "bit %u", bit);
+		KUNIT_EXPECT_EQ_MSG(test, weft_mr_check(mr, STAG ^ BIT(bit), &pd, 0, IOVA,
+							1, IB_ACCESS_REMOTE_READ), WEFT_KEY_UNKNOWN,
+				    "bit %u", bit);
 }
 
 /* No byte is touched, so no bound is broken; the key must still be good. */
@@ -182,10 +170,8 @@ static void key_zero_length(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA + LENGTH, 0), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, 0, 0), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 0), WEFT_KEY_OK);
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG ^ 1, &pd, 0, IOVA, 0, 0),
-			WEFT_KEY_UNKNOWN);
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, IOVA, 0, 0),
-			WEFT_KEY_PD);
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG ^ 1, &pd, 0, IOVA, 0, 0), WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, IOVA, 0, 0), WEFT_KEY_PD);
 	mr->access = IB_ACCESS_REMOTE_READ;
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 0), WEFT_KEY_ACCESS);
 }

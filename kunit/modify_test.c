@@ -34,9 +34,8 @@ static void modify_rights(struct kunit *test)
 			WEFT_ACCESS_REMOTE);
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_RTR, RW, BY_RDMA_CM, 0),
 			WEFT_ACCESS_REMOTE);
-	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_INIT,
-				     IB_ACCESS_REMOTE_READ, BY_RDMA_CM, 0),
-			IB_ACCESS_REMOTE_READ);
+	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_INIT, IB_ACCESS_REMOTE_READ,
+				     BY_RDMA_CM, 0), IB_ACCESS_REMOTE_READ);
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_INIT, 0,
 				     BY_RDMA_CM | IB_QP_PKEY_INDEX, 0), 0);
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_INIT, RW,
@@ -45,8 +44,7 @@ static void modify_rights(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_ERR, IB_QPS_RESET, 0, IB_QP_STATE, 0),
 			WEFT_ACCESS_REMOTE);
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_ERR, IB_QPS_RESET, IB_ACCESS_REMOTE_READ,
-				     IB_QP_STATE | IB_QP_ACCESS_FLAGS, 0),
-			IB_ACCESS_REMOTE_READ);
+				     IB_QP_STATE | IB_QP_ACCESS_FLAGS, 0), IB_ACCESS_REMOTE_READ);
 	/* The door is closed while data flows. */
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_RTS, 0, 0, IB_QP_ACCESS_FLAGS, 0), 0);
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_RTS, 0, RW, IB_QP_ACCESS_FLAGS, 0), RW);

@@ -27,8 +27,7 @@ static const struct weft_sq_wr *block(struct bench *b, u32 index)
 	return weft_ring_slot(&b->engine.qp.sq, index);
 }
 
-static int send(struct bench *b, const struct ib_send_wr *wr,
-		const struct ib_send_wr **bad)
+static int send(struct bench *b, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
 {
 	*bad = NULL;
 	return weft_post_send(&b->engine.qp.ib, wr, bad);
@@ -76,14 +75,12 @@ static void post_send_kinds(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, 2U);
 		KUNIT_EXPECT_EQ(test, first->wr_id, WR_ID);
 		KUNIT_EXPECT_EQ(test, first->opcode, kinds[i].op);
-		KUNIT_EXPECT_EQ(test, first->flags,
-				WEFT_WR_FENCE | WEFT_WR_SOLICITED);
+		KUNIT_EXPECT_EQ(test, first->flags, WEFT_WR_FENCE | WEFT_WR_SOLICITED);
 		KUNIT_EXPECT_EQ(test, first->num_blocks, 2);
 		KUNIT_EXPECT_EQ(test, first->num_sge, 3);
 		KUNIT_EXPECT_EQ(test, first->inline_len, 0U);
 		KUNIT_EXPECT_EQ(test, first->ex, kinds[i].ex ? 0xabcdU : 0U);
-		KUNIT_EXPECT_EQ(test, first->remote_addr,
-				kinds[i].remote ? 0x123456789aULL : 0ULL);
+		KUNIT_EXPECT_EQ(test, first->remote_addr, kinds[i].remote ? 0x123456789aULL : 0ULL);
 		KUNIT_EXPECT_EQ(test, first->rkey, kinds[i].remote ? 0x77U : 0U);
 		KUNIT_EXPECT_EQ(test, first->sge[1].addr, IOVA + 10);
 		KUNIT_EXPECT_EQ(test, first->sge[1].length, 20U);
@@ -245,8 +242,7 @@ static void post_refuses(struct kunit *test)
 			.opcode = cases[i].opcode,
 		};
 
-		KUNIT_EXPECT_EQ_MSG(test, send(b, &wr, &bad), -EINVAL,
-				    "case %zu", i);
+		KUNIT_EXPECT_EQ_MSG(test, send(b, &wr, &bad), -EINVAL, "case %zu", i);
 		KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_send_wr *)&wr);
 	}
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, 0U);
@@ -445,17 +441,14 @@ static void post_receives(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, weft_rq_take(b->engine.qp.rq, &recv, NULL), 1);
 		KUNIT_EXPECT_EQ(test, recv.wr_id, 0x10ULL + i);
 		KUNIT_EXPECT_EQ(test, recv.num_sge, i % (MAX_RECV_SGE + 1));
-		KUNIT_EXPECT_EQ(test, memcmp(recv.sge, sge, recv.num_sge *
-					     sizeof(*sge)), 0);
+		KUNIT_EXPECT_EQ(test, memcmp(recv.sge, sge, recv.num_sge * sizeof(*sge)), 0);
 	}
 	KUNIT_EXPECT_EQ(test, weft_rq_take(b->engine.qp.rq, &recv, NULL), 0);
 
 	wr[RECEIVES].num_sge = MAX_RECV_SGE + 1;
-	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &wr[RECEIVES], &bad),
-			-EINVAL);
+	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &wr[RECEIVES], &bad), -EINVAL);
 	wr[RECEIVES].num_sge = -1;
-	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &wr[RECEIVES], &bad),
-			-EINVAL);
+	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &wr[RECEIVES], &bad), -EINVAL);
 	teardown(b);
 }
 

@@ -82,8 +82,7 @@ static void refused_without_a_word(struct kunit *test)
 {
 	struct bench *b = receiver(test);
 
-	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_TERMINATE, WEFT_QN_TERMINATE, 2, 0),
-			WEFT_RX_BAD);
+	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_TERMINATE, WEFT_QN_TERMINATE, 2, 0), WEFT_RX_BAD);
 	weft_rx_refuse(&b->engine.rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG);
 	weft_rx_fail(rx_of(&b->engine.qp));
 	KUNIT_EXPECT_EQ(test, b->engine.qp.state, IB_QPS_ERR);

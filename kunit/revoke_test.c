@@ -79,14 +79,12 @@ static void teardown(struct kunit *test, struct bench *b)
 }
 
 /* Writes like a peer. The answer is the key's. */
-static int peer_writes(struct weft_accessor *by, u32 stag, u64 addr, const void *from,
-		       u32 len)
+static int peer_writes(struct weft_accessor *by, u32 stag, u64 addr, const void *from, u32 len)
 {
 	enum weft_key_error err;
 	struct weft_mr *mr;
 
-	mr = weft_mr_access(by, by->pd, stag, addr, len, IB_ACCESS_REMOTE_WRITE,
-			    &err);
+	mr = weft_mr_access(by, by->pd, stag, addr, len, IB_ACCESS_REMOTE_WRITE, &err);
 	if (!mr)
 		return err;
 	weft_mr_write(mr, addr, from, len);
@@ -118,16 +116,12 @@ static void fast_life(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_map_mr_sg(&mr->ib, b->sg, PAGES, &offset), PAGES);
 	KUNIT_EXPECT_EQ(test, mr->ib.iova, 100ULL);
 	KUNIT_EXPECT_EQ(test, mr->ib.length, BYTES - 100ULL);
-	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, mr->ib.rkey, 100, bytes, 1),
-			WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, mr->ib.rkey, 100, bytes, 1), WEFT_KEY_UNKNOWN);
 
-	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, mr->ib.rkey, key,
-						   REMOTE_WRITE));
-	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, mr->ib.rkey, 100, bytes, 1),
-			WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, mr->ib.rkey, key, REMOTE_WRITE));
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, mr->ib.rkey, 100, bytes, 1), WEFT_KEY_UNKNOWN);
 	at = 2 * PAGE_SIZE - 3;
-	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, at, bytes, sizeof(bytes)),
-			WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, at, bytes, sizeof(bytes)), WEFT_KEY_OK);
 	KUNIT_EXPECT_NOT_NULL(test, memchr_inv(page_address(b->page[1]), 0, PAGE_SIZE));
 	KUNIT_EXPECT_EQ(test, memcmp(page_address(b->page[1]) + PAGE_SIZE - 3, bytes, 3), 0);
 	KUNIT_EXPECT_EQ(test, memcmp(page_address(b->page[2]), bytes, sizeof(bytes) - 3), 0);
@@ -166,8 +160,7 @@ static void fast_next(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, next, false), WEFT_KEY_OK);
 	mr->ib.iova |= 0xabcd00000000;
 	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, key, next, REMOTE_WRITE));
-	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0xabcd00000000, "y", 1),
-			WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0xabcd00000000, "y", 1), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, next, PAGE_SIZE, "y", 1), WEFT_KEY_BOUNDS);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, next, 0xabcd00000000 + PAGE_SIZE, "y", 1),
 			WEFT_KEY_OK);
@@ -252,8 +245,7 @@ static void region(struct kunit *test, struct bench *b, int access)
 	KUNIT_ASSERT_EQ(test, weft_mr_publish(b->region), 0);
 }
 
-static void window(struct kunit *test, struct bench *b, struct weft_mw *mw,
-		   enum ib_mw_type type)
+static void window(struct kunit *test, struct bench *b, struct weft_mw *mw, enum ib_mw_type type)
 {
 	memset(mw, 0, sizeof(*mw));
 	mw->ib.device = &b->dev.ib;
@@ -301,8 +293,7 @@ static void window_type_1(struct kunit *test)
 			WEFT_KEY_ACCESS);
 	KUNIT_EXPECT_PTR_EQ(test, weft_mr_access(&b->qp, &b->pd, key, bind.addr, 1,
 						 IB_ACCESS_REMOTE_READ, &err), NULL);
-	KUNIT_EXPECT_PTR_EQ(test, weft_mr_access(&b->qp, &b->pd, key, bind.addr, 1, 0, &err),
-			    NULL);
+	KUNIT_EXPECT_PTR_EQ(test, weft_mr_access(&b->qp, &b->pd, key, bind.addr, 1, 0, &err), NULL);
 	KUNIT_EXPECT_EQ(test, err, WEFT_KEY_ACCESS);
 	/* For every queue pair of the domain */
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->other_qp, key, bind.addr, "x", 1), WEFT_KEY_OK);
@@ -538,8 +529,7 @@ static void region_stays(struct kunit *test)
 	region(test, b, REMOTE_WRITE);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, b->region->stag, true), WEFT_KEY_ACCESS);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, b->region->stag, false), WEFT_KEY_ACCESS);
-	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, b->region->stag ^ 1, true),
-			WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, b->region->stag ^ 1, true), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, b->region->stag, IOVA, "x", 1), WEFT_KEY_OK);
 	teardown(test, b);
 }
@@ -564,8 +554,7 @@ static void region_changes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
 
-	ret = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_PD, 0, 0, 0, 0,
-				 &b->other_pd, NULL);
+	ret = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_PD, 0, 0, 0, 0, &b->other_pd, NULL);
 	KUNIT_EXPECT_PTR_EQ(test, ret, NULL);
 	KUNIT_EXPECT_NE(test, b->region->ib.rkey, key);
 	KUNIT_EXPECT_EQ(test, b->region->ib.rkey >> 8, key >> 8);
@@ -716,8 +705,7 @@ static void all_memory(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(ib));
 	at = (uintptr_t)page_address(b->page[0]) + 8;
 	memset(bytes, 0x5a, sizeof(bytes));
-	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, ib->rkey, at, bytes, sizeof(bytes)),
-			WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, ib->rkey, at, bytes, sizeof(bytes)), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, memcmp((void *)(uintptr_t)at, bytes, sizeof(bytes)), 0);
 	/* Of its protection domain, with its rights, and not round the end of all addresses. */
 	KUNIT_EXPECT_NULL(test, weft_mr_access(&b->qp, &b->other_pd, ib->rkey, at, 8,

@@ -16,8 +16,7 @@ static struct weft_ring *ring_at(struct kunit *test, u32 head)
 	struct weft_ring *ring = kunit_kzalloc(test, sizeof(*ring), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, ring);
-	ring->mem = kunit_kzalloc(test, WEFT_RING_OFFSET + SLOTS * STRIDE,
-				  GFP_KERNEL);
+	ring->mem = kunit_kzalloc(test, WEFT_RING_OFFSET + SLOTS * STRIDE, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, ring->mem);
 	ring->size = SLOTS;
 	ring->stride = STRIDE;
@@ -61,9 +60,8 @@ static void ring_hostile_producer(struct kunit *test)
 
 		for (j = 0; j < ARRAY_SIZE(too_far); j++) {
 			ctl(ring)->producer = heads[i] + too_far[j];
-			KUNIT_EXPECT_EQ_MSG(test, weft_ring_pending(ring),
-					    -EINVAL, "head %#x + %#x", heads[i],
-					    too_far[j]);
+			KUNIT_EXPECT_EQ_MSG(test, weft_ring_pending(ring), -EINVAL,
+					    "head %#x + %#x", heads[i], too_far[j]);
 		}
 	}
 }

@@ -107,14 +107,11 @@ static void sq_opcodes(struct kunit *test)
 		v = try(b, 1);
 		snprintf(what, sizeof(what), "opcode %u", opcode);
 		/* The draft has an SGE, which a bind and an invalidation do not take. */
-		expect_verdict(test, v, opcode == WEFT_OP_SEND ||
-			       opcode == WEFT_OP_SEND_INV ||
+		expect_verdict(test, v, opcode == WEFT_OP_SEND || opcode == WEFT_OP_SEND_INV ||
 			       opcode == WEFT_OP_WRITE || opcode == WEFT_OP_READ,
-			       IB_WC_LOC_QP_OP_ERR,
-			       opcode == WEFT_OP_LOCAL_INV ||
+			       IB_WC_LOC_QP_OP_ERR, opcode == WEFT_OP_LOCAL_INV ||
 			       opcode == WEFT_OP_BIND_MW ? WEFT_VE_BLOCKS :
-			       opcode >= WEFT_OP_SEND_IMM &&
-			       opcode <= WEFT_OP_FETCH_ADD ?
+			       opcode >= WEFT_OP_SEND_IMM && opcode <= WEFT_OP_FETCH_ADD ?
 			       WEFT_VE_PEER : WEFT_VE_OPCODE, what);
 		teardown(b);
 	}
@@ -219,8 +216,7 @@ static void sq_read(struct kunit *test)
 
 	b = setup(test, 0);
 	draft(b)->opcode = WEFT_OP_READ;
-	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE,
-		       "ORD 0");
+	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE, "ORD 0");
 	teardown(b);
 
 	b = setup(test, ORD);
@@ -229,8 +225,7 @@ static void sq_read(struct kunit *test)
 	wr->flags |= WEFT_WR_INLINE;
 	wr->num_sge = 0;
 	wr->inline_len = 8;
-	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE,
-		       "inline");
+	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE, "inline");
 	teardown(b);
 
 	b = setup(test, ORD);
@@ -281,8 +276,7 @@ static void sq_blocks(struct kunit *test)
 		v = try(b, cases[i].posted);
 		snprintf(what, sizeof(what), "%u blocks, %u SGEs, %u posted",
 			 cases[i].num_blocks, cases[i].num_sge, cases[i].posted);
-		expect_verdict(test, v, cases[i].good, IB_WC_LOC_QP_OP_ERR,
-			       WEFT_VE_BLOCKS, what);
+		expect_verdict(test, v, cases[i].good, IB_WC_LOC_QP_OP_ERR, WEFT_VE_BLOCKS, what);
 		teardown(b);
 	}
 }
@@ -346,11 +340,9 @@ static void sq_inline(struct kunit *test)
 		wr->num_blocks = cases[i].num_blocks;
 		wr->num_sge = cases[i].num_sge;
 		v = try(b, cases[i].num_blocks);
-		snprintf(what, sizeof(what), "inline %u, %u blocks, %u SGEs",
-			 cases[i].inline_len, cases[i].num_blocks,
-			 cases[i].num_sge);
-		expect_verdict(test, v, cases[i].good, IB_WC_LOC_QP_OP_ERR,
-			       WEFT_VE_BLOCKS, what);
+		snprintf(what, sizeof(what), "inline %u, %u blocks, %u SGEs", cases[i].inline_len,
+			 cases[i].num_blocks, cases[i].num_sge);
+		expect_verdict(test, v, cases[i].good, IB_WC_LOC_QP_OP_ERR, WEFT_VE_BLOCKS, what);
 		teardown(b);
 	}
 }
@@ -424,10 +416,8 @@ static void sq_lengths(struct kunit *test)
 				IOVA, cases[i].length[n], STAG_ALL
 			};
 		v = try(b, 1);
-		snprintf(what, sizeof(what), "%#x + %#x", cases[i].length[0],
-			 cases[i].length[1]);
-		expect_verdict(test, v, cases[i].good, IB_WC_LOC_LEN_ERR,
-			       WEFT_VE_LENGTH, what);
+		snprintf(what, sizeof(what), "%#x + %#x", cases[i].length[0], cases[i].length[1]);
+		expect_verdict(test, v, cases[i].good, IB_WC_LOC_LEN_ERR, WEFT_VE_LENGTH, what);
 		if (cases[i].good)
 			KUNIT_EXPECT_EQ(test, b->engine.tx.msg.total,
 					cases[i].length[0] + cases[i].length[1]);
@@ -561,8 +551,7 @@ static void sq_flush(struct kunit *test)
 	}
 	b->posted--;
 	draft(b);
-	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE,
-		       "opcode 99");
+	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE, "opcode 99");
 	flush_work(&b->engine.qp.worker.work);
 
 	KUNIT_EXPECT_EQ(test, b->cq.ring.head, 4U);

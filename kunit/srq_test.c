@@ -174,8 +174,7 @@ static void srq_wakes_all(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, take(s, i, &recv), i < WAITERS - 1);
 		KUNIT_EXPECT_EQ(test, weft_rq_moved(&s->srq.rq, &s->taker[WAITERS - 1].waiting),
 				i < WAITERS - 1);
-		KUNIT_EXPECT_FALSE(test, weft_rq_moved(&s->srq.rq,
-						       &s->taker[WAITERS - 1].waiting));
+		KUNIT_EXPECT_FALSE(test, weft_rq_moved(&s->srq.rq, &s->taker[WAITERS - 1].waiting));
 	}
 }
 
@@ -269,8 +268,7 @@ static void srq_limit(struct kunit *test)
 
 	for (n = 0; n < RECEIVES; n++)
 		post(s, n);
-	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_LIMIT,
-					      NULL), 0);
+	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_LIMIT, NULL), 0);
 	weft_query_srq(&s->srq.ib, &attr);
 	KUNIT_EXPECT_EQ(test, attr.srq_limit, 2U);
 	KUNIT_EXPECT_EQ(test, attr.max_wr, (u32)RECEIVES);
@@ -292,10 +290,8 @@ static void srq_limit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->limits, 2);
 
 	attr.srq_limit = RECEIVES + 1;
-	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_LIMIT,
-					      NULL), -EINVAL);
-	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_MAX_WR,
-					      NULL), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_LIMIT, NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_MAX_WR, NULL), -EOPNOTSUPP);
 }
 
 /* A producer index that makes no sense: nobody gets an entry, one event tells. */

@@ -127,8 +127,7 @@ static void portion_cut_often(struct kunit *test)
 
 	while (handed < total) {
 		ahead = (total - handed) % EMSS;
-		len = weft_llp_portion(p->llp, EMSS, ahead,
-				       min(total - handed, CHUNK));
+		len = weft_llp_portion(p->llp, EMSS, ahead, min(total - handed, CHUNK));
 		KUNIT_ASSERT_GT(test, len, 0U);
 		skb = skb_peek_tail(queue);
 		if (!skb || TCP_SKB_CB(skb)->eor || skb->len >= TRAIN) {

@@ -114,8 +114,7 @@ static void in_a_sockmap(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, psock);
 	sock_hold(c.sk);
 	write_lock_bh(&c.sk->sk_callback_lock);
-	__rcu_assign_sk_user_data_with_flags(c.sk, psock,
-					     SK_USER_DATA_NOCOPY | SK_USER_DATA_PSOCK);
+	__rcu_assign_sk_user_data_with_flags(c.sk, psock, SK_USER_DATA_NOCOPY | SK_USER_DATA_PSOCK);
 	write_unlock_bh(&c.sk->sk_callback_lock);
 	call_back(&c);
 	llp = c.listener->class->accept(c.listener, &ops, NULL);
