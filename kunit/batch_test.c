@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The batch: which bytes may wait together, who holds the lent ones, without a queue pair. */
-#include <kunit/test.h>
 #include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/skbuff.h>
@@ -9,20 +8,15 @@
 
 #include "base/compat.h"
 #include "memory/mr.h"
+#include "suite.h"
 #include "tx/batch.h"
 
-/**
- * struct lent_bench - a batch that lends, and its loan
- * @batch: the batch
- * @lent: its lent bytes
- * @ubuf: the loan
- * @page: a page to lend, held once by the test
- */
+/* A batch that lends, and its loan. */
 struct lent_bench {
-	struct weft_batch batch;
-	struct weft_lent lent;
-	struct ubuf_info ubuf;
-	struct page *page;
+	struct weft_batch batch;	/* the batch */
+	struct weft_lent lent;	/* its lent bytes */
+	struct ubuf_info ubuf;	/* the loan */
+	struct page *page;	/* a page to lend, held once by the test */
 };
 
 static void no_call(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied)
@@ -231,20 +225,7 @@ static void batch_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, batch.sent, 0ULL);
 }
 
-static struct kunit_case batch_cases[] = {
-	KUNIT_CASE(batch_runs),
-	KUNIT_CASE(batch_kinds),
-	KUNIT_CASE(batch_full),
-	KUNIT_CASE(batch_drops),
-	KUNIT_CASE(batch_joins),
-	KUNIT_CASE(batch_memory),
-	KUNIT_CASE(batch_room),
-	{}
-};
-
-static struct kunit_suite batch_suite = {
-	.name = "weft_batch",
-	.test_cases = batch_cases,
-};
-
-kunit_test_suite(batch_suite);
+A_SUITE(batch, no,
+	KUNIT_CASE(batch_runs), KUNIT_CASE(batch_kinds), KUNIT_CASE(batch_full),
+	KUNIT_CASE(batch_drops), KUNIT_CASE(batch_joins), KUNIT_CASE(batch_memory),
+	KUNIT_CASE(batch_room));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The lock that work tries: no word is lost, and nobody starves. */
-#include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/workqueue.h>
 
 #include "base/baton.h"
+#include "suite.h"
 
 #define WORKERS	3
 #define ROUNDS	5000
@@ -88,20 +88,14 @@ static void baton_forget(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), 0UL);
 }
 
-/**
- * struct race - threads that try one lock at once
- * @baton: the lock
- * @inside: written under the lock without any care for other processors
- * @work: what tries, and starts itself again until it had its rounds
- * @rounds: how often each had the lock
- * @greedy: how often a thread had it that takes it whenever it can
- */
+/* Threads that try one lock at once. */
 struct race {
-	struct weft_baton baton;
-	u64 inside;
+	struct weft_baton baton;	/* the lock */
+	u64 inside;	/* written under the lock without any care for other processors */
+	/* what tries, and starts itself again until it had its rounds */
 	struct work_struct work[WORKERS];
-	u32 rounds[WORKERS];
-	u64 greedy;
+	u32 rounds[WORKERS];	/* how often each had the lock */
+	u64 greedy;	/* how often a thread had it that takes it whenever it can */
 };
 
 static struct race *race; /* a case at a time */
@@ -185,18 +179,6 @@ static void baton_race(struct kunit *test)
 	kunit_info(test, "the greedy thread had the lock %llu times beside\n", race->greedy);
 }
 
-static struct kunit_case baton_cases[] = {
-	KUNIT_CASE(baton_free),
-	KUNIT_CASE(baton_word),
-	KUNIT_CASE(baton_order),
-	KUNIT_CASE(baton_forget),
-	KUNIT_CASE(baton_race),
-	{}
-};
-
-static struct kunit_suite baton_suite = {
-	.name = "weft_baton",
-	.test_cases = baton_cases,
-};
-
-kunit_test_suite(baton_suite);
+A_SUITE(baton, no,
+	KUNIT_CASE(baton_free), KUNIT_CASE(baton_word), KUNIT_CASE(baton_order),
+	KUNIT_CASE(baton_forget), KUNIT_CASE(baton_race));

@@ -6,8 +6,6 @@
 #ifndef WEFT_KUNIT_BENCH_H
 #define WEFT_KUNIT_BENCH_H
 
-#include <kunit/test.h>
-
 #include "base/compat.h"
 #include "base/context.h"
 #include "base/weft.h"
@@ -17,6 +15,7 @@
 #include "engine/whole.h"
 #include "memory/mr.h"
 #include "queue/cq.h"
+#include "suite.h"
 
 #define BLOCKS		32
 #define ENTRIES		64

@@ -3,7 +3,6 @@
  * The way from a region's address to its bytes: blocks as large as the memory
  * allows, of pages and of another driver's DMA buffers.
  */
-#include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -18,6 +17,7 @@
 #include "base/baton.h"
 #include "memory/blocks.h"
 #include "memory/mr.h"
+#include "suite.h"
 
 #define ORDER	4	/* of 16 pages */
 #define PAGES	16
@@ -362,21 +362,6 @@ static void blocks_suite_exit(struct kunit_suite *suite)
 		weft_dmabuf_exit();
 }
 
-static struct kunit_case blocks_cases[] = {
-	KUNIT_CASE(blocks_sizes),
-	KUNIT_CASE(dmabuf_by_pages),
-	KUNIT_CASE(dmabuf_is_pinned),
-	KUNIT_CASE(dmabuf_without_pages),
-	KUNIT_CASE(dmabuf_bounced),
-	KUNIT_CASE(dmabuf_rights),
-	{}
-};
-
-static struct kunit_suite blocks_suite = {
-	.name = "weft_blocks",
-	.suite_init = blocks_suite_init,
-	.suite_exit = blocks_suite_exit,
-	.test_cases = blocks_cases,
-};
-
-kunit_test_suite(blocks_suite);
+A_SUITE(blocks, blocks,
+	KUNIT_CASE(blocks_sizes), KUNIT_CASE(dmabuf_by_pages), KUNIT_CASE(dmabuf_is_pinned),
+	KUNIT_CASE(dmabuf_without_pages), KUNIT_CASE(dmabuf_bounced), KUNIT_CASE(dmabuf_rights));

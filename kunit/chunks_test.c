@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Chunks: where FPDUs are laid out, how long their pages are kept, without a queue pair. */
-#include <kunit/test.h>
 #include <linux/err.h>
 #include <linux/mm.h>
 #include <rdma/ib_verbs.h>
 
 #include "base/context.h"
 #include "scarce.h"
+#include "suite.h"
 #include "tx/chunk.h"
 
 #define LARGE	(PAGE_SIZE << 5)
@@ -224,22 +224,7 @@ static void chunks_burst(struct kunit *test)
 	weft_chunks_drop(&chunks);
 }
 
-static struct kunit_case chunks_cases[] = {
-	KUNIT_CASE(chunks_fill),
-	KUNIT_CASE(chunks_move_up),
-	KUNIT_CASE(chunks_wait_for_no_owner),
-	KUNIT_CASE(chunks_short),
-	KUNIT_CASE(chunks_spare),
-	KUNIT_CASE(chunks_start_over),
-	KUNIT_CASE(chunks_are_kept),
-	KUNIT_CASE(chunks_rest),
-	KUNIT_CASE(chunks_burst),
-	{}
-};
-
-static struct kunit_suite chunks_suite = {
-	.name = "weft_chunks",
-	.test_cases = chunks_cases,
-};
-
-kunit_test_suite(chunks_suite);
+A_SUITE(chunks, no,
+	KUNIT_CASE(chunks_fill), KUNIT_CASE(chunks_move_up), KUNIT_CASE(chunks_wait_for_no_owner),
+	KUNIT_CASE(chunks_short), KUNIT_CASE(chunks_spare), KUNIT_CASE(chunks_start_over),
+	KUNIT_CASE(chunks_are_kept), KUNIT_CASE(chunks_rest), KUNIT_CASE(chunks_burst));

@@ -71,17 +71,5 @@ static void close_in_error(struct kunit *test)
 	close_delivers(test, false);
 }
 
-static struct kunit_case close_cases[] = {
-	KUNIT_CASE(close_in_order),
-	KUNIT_CASE(close_in_error),
-	{}
-};
-
-static struct kunit_suite close_suite = {
-	.name = "weft_close",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = close_cases,
-};
-
-kunit_test_suite(close_suite);
+A_SUITE(close, bench,
+	KUNIT_CASE(close_in_order), KUNIT_CASE(close_in_error));

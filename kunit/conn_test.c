@@ -165,20 +165,6 @@ static void conn_moved(struct kunit *test)
 	weft_lane_put(to);
 }
 
-static struct kunit_case conn_cases[] = {
-	KUNIT_CASE(conn_lock_taken),
-	KUNIT_CASE(conn_tx_lock_taken),
-	KUNIT_CASE(conn_tx_lock_wanted_twice),
-	KUNIT_CASE(conn_many),
-	KUNIT_CASE(conn_moved),
-	{}
-};
-
-static struct kunit_suite conn_suite = {
-	.name = "weft_conn",
-	.suite_init = host_suite_init,
-	.suite_exit = host_suite_exit,
-	.test_cases = conn_cases,
-};
-
-kunit_test_suite(conn_suite);
+A_SUITE(conn, host,
+	KUNIT_CASE(conn_lock_taken), KUNIT_CASE(conn_tx_lock_taken),
+	KUNIT_CASE(conn_tx_lock_wanted_twice), KUNIT_CASE(conn_many), KUNIT_CASE(conn_moved));

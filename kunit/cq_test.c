@@ -3,13 +3,13 @@
  * Completion queues: what the consumer finds and when it is woken, also when
  * its own words are nonsense.
  */
-#include <kunit/test.h>
 
 #include <linux/delay.h>
 #include <linux/ktime.h>
 
 #include "base/weft.h"
 #include "queue/cq.h"
+#include "suite.h"
 
 #define SLOTS	4
 
@@ -741,34 +741,12 @@ static void cq_end(struct kunit *test)
 	hrtimer_cancel(&told->cq.mod_timer);
 }
 
-static struct kunit_case cq_cases[] = {
-	KUNIT_CASE(cq_entry),
-	KUNIT_CASE(cq_phase),
-	KUNIT_CASE(cq_overflow),
-	KUNIT_CASE(cq_hostile_consumer),
-	KUNIT_CASE(cq_arm_once),
-	KUNIT_CASE(cq_arm_solicited),
-	KUNIT_CASE(cq_hostile_arm),
-	KUNIT_CASE(cq_polled_in_softirq),
-	KUNIT_CASE(cq_kernel_words),
-	KUNIT_CASE(cq_kernel_arm),
-	KUNIT_CASE(cq_kernel_arm_keeps_wider),
-	KUNIT_CASE(cq_moderate_count),
-	KUNIT_CASE(cq_moderate_period),
-	KUNIT_CASE(cq_moderate_change),
-	KUNIT_CASE(cq_timestamps),
-	KUNIT_CASE(cq_resize),
-	KUNIT_CASE(cq_resize_beside),
-	KUNIT_CASE(cq_resize_lies),
-	KUNIT_CASE(cq_moderate_resize),
-	KUNIT_CASE(cq_resize_refuses),
-	KUNIT_CASE(cq_end),
-	{}
-};
-
-static struct kunit_suite cq_suite = {
-	.name = "weft_cq",
-	.test_cases = cq_cases,
-};
-
-kunit_test_suite(cq_suite);
+A_SUITE(cq, no,
+	KUNIT_CASE(cq_entry), KUNIT_CASE(cq_phase), KUNIT_CASE(cq_overflow),
+	KUNIT_CASE(cq_hostile_consumer), KUNIT_CASE(cq_arm_once), KUNIT_CASE(cq_arm_solicited),
+	KUNIT_CASE(cq_hostile_arm), KUNIT_CASE(cq_polled_in_softirq), KUNIT_CASE(cq_kernel_words),
+	KUNIT_CASE(cq_kernel_arm), KUNIT_CASE(cq_kernel_arm_keeps_wider),
+	KUNIT_CASE(cq_moderate_count), KUNIT_CASE(cq_moderate_period),
+	KUNIT_CASE(cq_moderate_change), KUNIT_CASE(cq_timestamps), KUNIT_CASE(cq_resize),
+	KUNIT_CASE(cq_resize_beside), KUNIT_CASE(cq_resize_lies), KUNIT_CASE(cq_moderate_resize),
+	KUNIT_CASE(cq_resize_refuses), KUNIT_CASE(cq_end));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* CRC32C by the kernel's own code. All else of kernel/wire is tested in user space (tests/unit). */
-#include <kunit/test.h>
 #include <linux/string.h>
 #include <linux/types.h>
 
 #include "fpdu.h"
+#include "suite.h"
 
 /* An RDMA Write of "hello" in one FPDU, whose CRC tshark calls good. */
 static const u8 write_fpdu[] = {
@@ -58,15 +58,5 @@ static void crc_in_pieces(struct kunit *test)
 	}
 }
 
-static struct kunit_case crc_cases[] = {
-	KUNIT_CASE(crc_vectors),
-	KUNIT_CASE(crc_in_pieces),
-	{}
-};
-
-static struct kunit_suite crc_suite = {
-	.name = "weft_crc",
-	.test_cases = crc_cases,
-};
-
-kunit_test_suite(crc_suite);
+A_SUITE(crc, no,
+	KUNIT_CASE(crc_vectors), KUNIT_CASE(crc_in_pieces));

@@ -14,14 +14,10 @@
 #define HERE	40000U	/* where this test's bytes go in the memory of an end */
 #define MOST	1000000U	/* memory of messages that have come before their turn */
 
-/**
- * struct early_bench - a receiver, and the messages on their way to it
- * @e: the receiver
- * @arrivals: the messages of its stream
- */
+/* A receiver, and the messages on their way to it. */
 struct early_bench {
-	struct end *e;
-	struct weft_arrivals arrivals;
+	struct end *e;	/* the receiver */
+	struct weft_arrivals arrivals;	/* the messages of its stream */
 };
 
 /* The bench of the test that runs; the classes of streams have no place for it. */
@@ -705,39 +701,10 @@ static void early_waits_for_no_group(struct kunit *test)
 #endif
 }
 
-static struct kunit_case early_cases[] = {
-	KUNIT_CASE(arrivals_have_turns),
-	KUNIT_CASE(arrivals_refuse),
-	KUNIT_CASE(early_writes),
-	KUNIT_CASE(early_segments),
-	KUNIT_CASE(early_messages),
-	KUNIT_CASE(early_behind_window),
-	KUNIT_CASE(early_shared),
-	KUNIT_CASE(early_tells),
-	KUNIT_CASE(early_without_receive),
-	KUNIT_CASE(early_behind_imm),
-	KUNIT_CASE(early_imm_amidst),
-	KUNIT_CASE(early_answer),
-	KUNIT_CASE(early_wrong),
-	KUNIT_CASE(early_then_revoked),
-	KUNIT_CASE(early_off),
-	KUNIT_CASE(early_many),
-	KUNIT_CASE(early_flushed),
-	KUNIT_CASE(early_waits_for_no_group),
-	{}
-};
-
-static int early_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite early_suite = {
-	.name = "weft_early",
-	.suite_init = early_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = early_cases,
-};
-
-kunit_test_suite(early_suite);
+A_SUITE(early, fake,
+	KUNIT_CASE(arrivals_have_turns), KUNIT_CASE(arrivals_refuse), KUNIT_CASE(early_writes),
+	KUNIT_CASE(early_segments), KUNIT_CASE(early_messages), KUNIT_CASE(early_behind_window),
+	KUNIT_CASE(early_shared), KUNIT_CASE(early_tells), KUNIT_CASE(early_without_receive),
+	KUNIT_CASE(early_behind_imm), KUNIT_CASE(early_imm_amidst), KUNIT_CASE(early_answer),
+	KUNIT_CASE(early_wrong), KUNIT_CASE(early_then_revoked), KUNIT_CASE(early_off),
+	KUNIT_CASE(early_many), KUNIT_CASE(early_flushed), KUNIT_CASE(early_waits_for_no_group));

@@ -98,13 +98,7 @@ static void memory_make(struct kunit *test, struct end *e)
 						    GFP_KERNEL)));
 }
 
-/**
- * end_make() - make an end whose queue pair has no stream yet
- * @test: the test
- *
- * Context: process.
- * Return: the end, in INIT, with a fake stream that fake_join() may join to another.
- */
+/* Makes an end in INIT whose queue pair has no stream yet; fake_join() may join its to another. */
 struct end *end_make(struct kunit *test)
 {
 	struct end *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
@@ -175,14 +169,9 @@ void end_free(struct kunit *test, struct end *e)
 	free_pages_exact(e->memory, END_MEMORY);
 }
 
-/**
- * end_wr() - the next work request of an end
- * @e: the end
- * @opcode: enum weft_op
- * @offset: where in its memory the bytes are, or go
- * @len: how many; 0: no gather list
- *
- * Return: the work request, in the ring, for the caller to complete; end_post() posts it.
+/*
+ * Begins the next work request in the ring, of @len bytes at @offset; 0: without a gather list. The
+ * caller completes it, and end_post() posts it.
  */
 struct weft_sq_wr *end_wr(struct end *e, u8 opcode, u32 offset, u32 len)
 {
@@ -271,15 +260,8 @@ void end_fill(struct end *e, u32 seed)
 	}
 }
 
-/**
- * fpdu_put() - write an FPDU by the encoders of wire/
- * @to: where; as long as weft_fpdu_len() says
- * @hdr: its header
- * @payload: its payload
- * @len: bytes of that
- * @crc: with a CRC, else with zeroes for one
- *
- * Return: bytes written.
+/*
+ * Writes an FPDU by the encoders of wire/, with a CRC or with zeroes for one. Returns its length.
  */
 u32 fpdu_put(u8 *to, const struct weft_ddp_hdr *hdr, const void *payload, u32 len, bool crc)
 {
@@ -306,4 +288,15 @@ void settle(void)
 			flush_workqueue(weft_conn_wq);
 		quiet = fake_pump() ? 0 : quiet + 1;
 	}
+}
+
+int fake_suite_init(struct kunit_suite *suite)
+{
+	fake_begin();
+	return bench_suite_init(suite);
+}
+
+void fake_suite_exit(struct kunit_suite *suite)
+{
+	bench_suite_exit(suite);
 }

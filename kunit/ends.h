@@ -6,11 +6,10 @@
 #ifndef WEFT_KUNIT_ENDS_H
 #define WEFT_KUNIT_ENDS_H
 
-#include <kunit/test.h>
-
 #include "base/counters.h"
 #include "fake_llp.h"
 #include "pair/qp.h"
+#include "suite.h"
 #include "uapi/weft-abi.h"
 #include "wire/ddp.h"
 #include "wire/mpa.h"
@@ -21,36 +20,21 @@ struct bench;
 #define END_IOVA	0x7000000ULL
 #define END_MEMORY	(512U << 10)
 
-/**
- * struct end - one end
- * @b: its queue pair and what that needs
- * @qp: the same
- * @fake: its stream, or the first path of that
- * @llp: its stream
- * @user: what the queue pair knows of its connection
- * @failed: how often that was told of a failure
- * @closing: of a graceful end
- * @peer_closed: of the end of what the peer sends
- * @memory: END_MEMORY bytes, at END_IOVA
- * @mr: the same as a region
- * @sends: blocks posted to the send ring
- * @receives: entries posted to the receive ring
- * @polled: completions seen
- */
+/* One end. */
 struct end {
-	struct bench *b;
-	struct weft_qp *qp;
-	struct fake *fake;
-	struct weft_llp *llp;
-	struct weft_qp_user user;
-	int failed;
-	int closing;
-	int peer_closed;
-	u8 *memory;
-	struct weft_mr mr;
-	u32 sends;
-	u32 receives;
-	u32 polled;
+	struct bench *b;	/* its queue pair and what that needs */
+	struct weft_qp *qp;	/* the same */
+	struct fake *fake;	/* its stream, or the first path of that */
+	struct weft_llp *llp;	/* its stream */
+	struct weft_qp_user user;	/* what the queue pair knows of its connection */
+	int failed;	/* how often that was told of a failure */
+	int closing;	/* of a graceful end */
+	int peer_closed;	/* of the end of what the peer sends */
+	u8 *memory;	/* END_MEMORY bytes, at END_IOVA */
+	struct weft_mr mr;	/* the same as a region */
+	u32 sends;	/* blocks posted to the send ring */
+	u32 receives;	/* entries posted to the receive ring */
+	u32 polled;	/* completions seen */
 };
 
 struct end *end_make(struct kunit *test);
@@ -69,5 +53,9 @@ void end_fill(struct end *e, u32 seed);
 
 u32 fpdu_put(u8 *to, const struct weft_ddp_hdr *hdr, const void *payload, u32 len, bool crc);
 void settle(void);
+
+/* A suite on fake streams: bench.h's, from a clean script. */
+int fake_suite_init(struct kunit_suite *suite);
+void fake_suite_exit(struct kunit_suite *suite);
 
 #endif /* WEFT_KUNIT_ENDS_H */

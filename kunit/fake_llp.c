@@ -119,23 +119,14 @@ static void fake_free(struct fake *f)
 	kfree(f);
 }
 
-/**
- * fake_begin() - forget what the last test said
- *
- * Context: process.
- */
+/* Forgets what the last test said. */
 void fake_begin(void)
 {
 	fake_script = (struct fake_script)FAKE_SCRIPT;
 	fake_faults = (struct fake_faults){ .refused = -ECONNREFUSED };
 }
 
-/**
- * fake_end() - end all streams
- *
- * Context: process; nobody uses any of them.
- * Return: how many were never closed.
- */
+/* Ends all streams, which nobody uses any more. Returns how many were never closed. */
 u32 fake_end(void)
 {
 	struct fake *f, *next;
@@ -168,14 +159,7 @@ void fake_hold_release(struct fake_hold *hold)
 	complete(&hold->released);
 }
 
-/**
- * fake_open() - make one end of a stream that is connected to the test
- * @ops: where events go
- * @owner: the owner
- *
- * Context: process.
- * Return: the end, owned as one of weft_llp_class.open, or NULL.
- */
+/* Makes one end of a stream that is connected to the test, as weft_llp_class.open does; or NULL. */
 struct fake *fake_open(const struct weft_llp_ops *ops, void *owner)
 {
 	struct fake *f = fake_new(&init_net, ops, owner);
@@ -419,14 +403,9 @@ static bool enqueue(struct fake *listener, struct fake *end)
 	return true;
 }
 
-/**
- * fake_call() - have a test connect to a listener
- * @net: the namespace
- * @from: whom it seems to be
- * @to: where somebody listens
- *
- * Context: process.
- * Return: the other end, the test's to close; NULL: nobody listens, or too many wait.
+/*
+ * Connects a test, which seems to be @from, to who listens at @to. Returns the end that the test
+ * closes; NULL: nobody listens, or too many wait.
  */
 struct fake *fake_call(struct net *net, const struct sockaddr_storage *from,
 		       const struct sockaddr_storage *to)
@@ -495,14 +474,9 @@ static bool resume(struct fake *f)
 	return true;
 }
 
-/**
- * fake_pump() - carry what there is from each end to the other
- *
- * A piece from each at most, so that ends take turns. Frees those that were closed and
- * have said all.
- *
- * Context: process, no lock held.
- * Return: whether anything was carried.
+/*
+ * Carries a piece at most from each end to the other, so that ends take turns, and frees those
+ * that were closed and have said all. Returns whether anything was carried. Without a lock.
  */
 bool fake_pump(void)
 {
@@ -530,16 +504,9 @@ bool fake_pump(void)
 
 /* --- a test at the other end --- */
 
-/**
- * fake_take() - take the next packet buffer that a stream was given
- * @f: the stream
- * @to: where its bytes go
- * @size: bytes there
- *
- * Its owner is told of the room.
- *
- * Context: process.
- * Return: bytes; 0: there is none, or it is longer than @size.
+/*
+ * Takes the next packet buffer that a stream was given, whose owner is told of the room. Returns
+ * its bytes; 0: there is none, or it is longer than @size.
  */
 u32 fake_take(struct fake *f, void *to, u32 size)
 {
@@ -560,16 +527,7 @@ u32 fake_take(struct fake *f, void *to, u32 size)
 	return n;
 }
 
-/**
- * fake_feed() - have bytes arrive
- * @f: the stream
- * @bytes: the bytes
- * @len: how many
- *
- * They come in packet buffers as the script says, and the owner is told of each.
- *
- * Context: process.
- */
+/* Has bytes arrive in packet buffers as the script says; the owner is told of each. */
 void fake_feed(struct fake *f, const void *bytes, u32 len)
 {
 	u32 n;

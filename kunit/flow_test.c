@@ -6,14 +6,10 @@
 #include "bench.h"
 #include "ends.h"
 
-/**
- * struct flow - a connection
- * @a: the end that opened it
- * @b: the other
- */
+/* A connection. */
 struct flow {
-	struct end *a;
-	struct end *b;
+	struct end *a;	/* the end that opened it */
+	struct end *b;	/* the other */
 };
 
 /* Who sends markers. */
@@ -430,29 +426,7 @@ static void flow_graceful_end(struct kunit *test)
 	flow_free(test, f);
 }
 
-static struct kunit_case flow_cases[] = {
-	KUNIT_CASE(flow_sends),
-	KUNIT_CASE(flow_writes),
-	KUNIT_CASE(flow_reads),
-	KUNIT_CASE(flow_atomics),
-	KUNIT_CASE(flow_order),
-	KUNIT_CASE(flow_blame),
-	KUNIT_CASE(flow_mixed),
-	KUNIT_CASE(flow_graceful_end),
-	{}
-};
-
-static int flow_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite flow_suite = {
-	.name = "weft_flow",
-	.suite_init = flow_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = flow_cases,
-};
-
-kunit_test_suite(flow_suite);
+A_SUITE(flow, fake,
+	KUNIT_CASE(flow_sends), KUNIT_CASE(flow_writes), KUNIT_CASE(flow_reads),
+	KUNIT_CASE(flow_atomics), KUNIT_CASE(flow_order), KUNIT_CASE(flow_blame),
+	KUNIT_CASE(flow_mixed), KUNIT_CASE(flow_graceful_end));

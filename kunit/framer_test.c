@@ -3,35 +3,25 @@
  * The framer by itself: what it tells of segments, and when, without a queue pair. Nothing
  * of DDP is known here either: a header is the first HDR bytes.
  */
-#include <kunit/test.h>
 #include <linux/skbuff.h>
 
 #include "mpa/framer.h"
+#include "suite.h"
 #include "wire/fpdu.h"
 
 #define HDR	6
 #define MOST	256
 
-/**
- * struct taker - who is told of segments
- * @f: the framer
- * @begun: segments that began, ended or not
- * @ended: how many of them ended
- * @waits: how often the next is to wait
- * @rows: how often a row was offered
- * @len: the length of the one under way
- * @got: bytes of it here
- * @bytes: the same
- */
+/* Who is told of segments. */
 struct taker {
-	struct weft_framer f;
-	u32 begun;
-	u32 ended;
-	u32 waits;
-	u32 rows;
-	u32 len;
-	u32 got;
-	u8 bytes[MOST];
+	struct weft_framer f;	/* the framer */
+	u32 begun;	/* segments that began, ended or not */
+	u32 ended;	/* how many of them ended */
+	u32 waits;	/* how often the next is to wait */
+	u32 rows;	/* how often a row was offered */
+	u32 len;	/* the length of the one under way */
+	u32 got;	/* bytes of it here */
+	u8 bytes[MOST];	/* the same */
 };
 
 static u8 byte_at(u32 i)
@@ -465,24 +455,9 @@ static void framer_marked_waits(struct kunit *test)
 	}
 }
 
-static struct kunit_case framer_cases[] = {
-	KUNIT_CASE(framer_tells),
-	KUNIT_CASE(framer_damage),
-	KUNIT_CASE(framer_waits_for_the_crc),
-	KUNIT_CASE(framer_begins_again),
-	KUNIT_CASE(framer_staged_waits),
-	KUNIT_CASE(framer_refused),
-	KUNIT_CASE(framer_rows),
-	KUNIT_CASE(framer_markers),
-	KUNIT_CASE(framer_wrong_marker),
-	KUNIT_CASE(framer_marker_damage),
-	KUNIT_CASE(framer_marked_waits),
-	{}
-};
-
-static struct kunit_suite framer_suite = {
-	.name = "weft_framer",
-	.test_cases = framer_cases,
-};
-
-kunit_test_suite(framer_suite);
+A_SUITE(framer, no,
+	KUNIT_CASE(framer_tells), KUNIT_CASE(framer_damage), KUNIT_CASE(framer_waits_for_the_crc),
+	KUNIT_CASE(framer_begins_again), KUNIT_CASE(framer_staged_waits),
+	KUNIT_CASE(framer_refused), KUNIT_CASE(framer_rows), KUNIT_CASE(framer_markers),
+	KUNIT_CASE(framer_wrong_marker), KUNIT_CASE(framer_marker_damage),
+	KUNIT_CASE(framer_marked_waits));

@@ -202,21 +202,6 @@ static void gather_timer(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, b->engine.qp.consumer);
 }
 
-static struct kunit_case gather_cases[] = {
-	KUNIT_CASE(gather_tries),
-	KUNIT_CASE(gather_goes_on),
-	KUNIT_CASE(gather_learns),
-	KUNIT_CASE(gather_ends),
-	KUNIT_CASE(gather_waits),
-	KUNIT_CASE(gather_timer),
-	{}
-};
-
-static struct kunit_suite gather_suite = {
-	.name = "weft_gather",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = gather_cases,
-};
-
-kunit_test_suite(gather_suite);
+A_SUITE(gather, bench,
+	KUNIT_CASE(gather_tries), KUNIT_CASE(gather_goes_on), KUNIT_CASE(gather_learns),
+	KUNIT_CASE(gather_ends), KUNIT_CASE(gather_waits), KUNIT_CASE(gather_timer));

@@ -87,13 +87,7 @@ void host_id(struct host *h, struct iw_cm_id *id)
 	id->remote_addr = id->m_remote_addr;
 }
 
-/**
- * host_new() - make a host
- * @test: the test
- *
- * Context: process.
- * Return: the host, its queue pair in INIT.
- */
+/* Makes a host whose queue pair is in INIT. */
 struct host *host_new(struct kunit *test)
 {
 	struct host *h = kunit_kzalloc(test, sizeof(*h), GFP_KERNEL);
@@ -288,16 +282,9 @@ struct fake *host_call(const char *addr)
 	return fake_call(&init_net, &from, &to);
 }
 
-/**
- * peer_reads() - read the frame that the host sent
- * @test: the test
- * @peer: the test's end
- * @reply: it is a Reply
- * @frame: written
- * @private: its private data, 512 bytes
- *
- * Context: process.
- * Return: false if there is none.
+/*
+ * Reads the frame that the host sent, and its private data, which has room for 512 bytes. Returns
+ * false if there is none.
  */
 bool peer_reads(struct kunit *test, struct fake *peer, bool reply, struct weft_mpa_frame *frame,
 		u8 *private)

@@ -6,62 +6,41 @@
 #ifndef WEFT_KUNIT_HOSTS_H
 #define WEFT_KUNIT_HOSTS_H
 
-#include <kunit/test.h>
 #include <rdma/iw_cm.h>
 #include <rdma/rdma_cm.h>
 
 #include "conn/conn.h"
 #include "fake_llp.h"
+#include "suite.h"
 
 struct bench;
 
 #define HOST_EVENTS	128
 #define HOST_PORT	7174
 
-/**
- * struct host_event - what iw_cm was told
- * @event: enum iw_cm_event_type
- * @status: 0 or a negative errno value
- * @ird: as the event has it
- * @ord: likewise
- * @provider_data: likewise
- * @named: the event has both addresses
- * @private_len: bytes of private data
- * @private: they
- */
+/* What iw_cm was told. */
 struct host_event {
-	int event;
-	int status;
-	u8 ird;
-	u8 ord;
-	void *provider_data;
-	bool named;
-	u8 private_len;
-	u8 private[U8_MAX];
+	int event;	/* enum iw_cm_event_type */
+	int status;	/* 0 or a negative errno value */
+	u8 ird;	/* as the event has it */
+	u8 ord;	/* likewise */
+	void *provider_data;	/* likewise */
+	bool named;	/* the event has both addresses */
+	u8 private_len;	/* bytes of private data */
+	u8 private[U8_MAX];	/* they */
 };
 
-/**
- * struct host - a device and its application
- * @b: the device, its queue pair and what that needs
- * @cm: rdma_cm's identifier
- * @id: iw_cm's
- * @refs: references that are held on @id
- * @refuses: what a CONNECT_REQUEST returns: 0, or an error if iw_cm's queue is full
- * @lossy: how many events are to fail first
- * @log: what was told, in order
- * @events: how many of @log
- * @seen: how many of them a test has looked at
- */
+/* A device and its application. */
 struct host {
-	struct bench *b;
-	struct rdma_cm_id *cm;
-	struct iw_cm_id id;
-	int refs;
-	int refuses;
-	int lossy;
-	struct host_event log[HOST_EVENTS];
-	u32 events;
-	u32 seen;
+	struct bench *b;	/* the device, its queue pair and what that needs */
+	struct rdma_cm_id *cm;	/* rdma_cm's identifier */
+	struct iw_cm_id id;	/* iw_cm's */
+	int refs;	/* references that are held on @id */
+	int refuses; /* what a CONNECT_REQUEST returns: 0, or an error if iw_cm's queue is full */
+	int lossy;	/* how many events are to fail first */
+	struct host_event log[HOST_EVENTS];	/* what was told, in order */
+	u32 events;	/* how many of @log */
+	u32 seen;	/* how many of them a test has looked at */
 };
 
 struct host *host_new(struct kunit *test);

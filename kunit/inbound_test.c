@@ -3,9 +3,9 @@
  * Messages between placement and delivery, without a queue pair: which segment may come, when
  * a message is whole, that each is delivered once and in its turn.
  */
-#include <kunit/test.h>
 
 #include "rx/inbound.h"
+#include "suite.h"
 #include "wire/ddp.h"
 
 #define MAX_SGE	2U
@@ -194,21 +194,8 @@ static void written_adds_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w.len, 4U);
 }
 
-static struct kunit_case inbound_cases[] = {
-	KUNIT_CASE(window_has_room),
-	KUNIT_CASE(window_message_grows),
-	KUNIT_CASE(window_message_tells),
-	KUNIT_CASE(window_refuses),
-	KUNIT_CASE(window_delivers_once),
-	KUNIT_CASE(window_wraps),
-	KUNIT_CASE(window_starts_anew),
-	KUNIT_CASE(written_adds_up),
-	{}
-};
-
-static struct kunit_suite inbound_suite = {
-	.name = "weft_inbound",
-	.test_cases = inbound_cases,
-};
-
-kunit_test_suite(inbound_suite);
+A_SUITE(inbound, no,
+	KUNIT_CASE(window_has_room), KUNIT_CASE(window_message_grows),
+	KUNIT_CASE(window_message_tells), KUNIT_CASE(window_refuses),
+	KUNIT_CASE(window_delivers_once), KUNIT_CASE(window_wraps), KUNIT_CASE(window_starts_anew),
+	KUNIT_CASE(written_adds_up));

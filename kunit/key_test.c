@@ -3,9 +3,9 @@
  * The checks between a key and memory: which key, whose, for what, and where.
  * They are the whole defence against a peer that names memory at will.
  */
-#include <kunit/test.h>
 
 #include "memory/mr.h"
+#include "suite.h"
 
 #define STAG	0x00012342U
 #define IOVA	0x100000ULL
@@ -186,23 +186,8 @@ static void key_empty_region(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, at(mr, 0, U64_MAX), WEFT_KEY_BOUNDS);
 }
 
-static struct kunit_case key_cases[] = {
-	KUNIT_CASE(key_inside),
-	KUNIT_CASE(key_outside),
-	KUNIT_CASE(key_against_oracle),
-	KUNIT_CASE(key_wraps),
-	KUNIT_CASE(key_all_memory),
-	KUNIT_CASE(key_rights),
-	KUNIT_CASE(key_domain),
-	KUNIT_CASE(key_stale),
-	KUNIT_CASE(key_zero_length),
-	KUNIT_CASE(key_empty_region),
-	{}
-};
-
-static struct kunit_suite key_suite = {
-	.name = "weft_key",
-	.test_cases = key_cases,
-};
-
-kunit_test_suite(key_suite);
+A_SUITE(key, no,
+	KUNIT_CASE(key_inside), KUNIT_CASE(key_outside), KUNIT_CASE(key_against_oracle),
+	KUNIT_CASE(key_wraps), KUNIT_CASE(key_all_memory), KUNIT_CASE(key_rights),
+	KUNIT_CASE(key_domain), KUNIT_CASE(key_stale), KUNIT_CASE(key_zero_length),
+	KUNIT_CASE(key_empty_region));

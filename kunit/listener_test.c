@@ -482,27 +482,9 @@ static void listener_many(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
-static struct kunit_case listener_cases[] = {
-	KUNIT_CASE(listener_life),
-	KUNIT_CASE(listener_fails),
-	KUNIT_CASE(listener_places),
-	KUNIT_CASE(listener_nobodys),
-	KUNIT_CASE(listener_half_open),
-	KUNIT_CASE(listener_full),
-	KUNIT_CASE(listener_tries_again),
-	KUNIT_CASE(listener_device_goes),
-	KUNIT_CASE(listener_ends_amid_accept),
-	KUNIT_CASE(listener_keeps_amid_accept),
-	KUNIT_CASE(listener_begins_amid_end),
-	KUNIT_CASE(listener_many),
-	{}
-};
-
-static struct kunit_suite listener_suite = {
-	.name = "weft_listener",
-	.suite_init = host_suite_init,
-	.suite_exit = host_suite_exit,
-	.test_cases = listener_cases,
-};
-
-kunit_test_suite(listener_suite);
+A_SUITE(listener, host,
+	KUNIT_CASE(listener_life), KUNIT_CASE(listener_fails), KUNIT_CASE(listener_places),
+	KUNIT_CASE(listener_nobodys), KUNIT_CASE(listener_half_open), KUNIT_CASE(listener_full),
+	KUNIT_CASE(listener_tries_again), KUNIT_CASE(listener_device_goes),
+	KUNIT_CASE(listener_ends_amid_accept), KUNIT_CASE(listener_keeps_amid_accept),
+	KUNIT_CASE(listener_begins_amid_end), KUNIT_CASE(listener_many));

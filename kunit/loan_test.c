@@ -14,16 +14,11 @@
 
 #define MOST	SZ_1M
 
-/**
- * struct loan_bench - an end that may lend
- * @e: the end
- * @tape: what its stream was given
- * @len: bytes of that
- */
+/* An end that may lend. */
 struct loan_bench {
-	struct end *e;
-	u8 *tape;
-	u32 len;
+	struct end *e;	/* the end */
+	u8 *tape;	/* what its stream was given */
+	u32 len;	/* bytes of that */
 };
 
 static struct loan_bench *bench_new(struct kunit *test, bool crc)
@@ -503,35 +498,9 @@ static void loan_key_gone(struct kunit *test)
 	bench_free(test, l);
 }
 
-static struct kunit_case loan_cases[] = {
-	KUNIT_CASE(loan_tried),
-	KUNIT_CASE(loan_goes_on),
-	KUNIT_CASE(loan_copied),
-	KUNIT_CASE(loan_not),
-	KUNIT_CASE(loan_cut),
-	KUNIT_CASE(loan_kernel),
-	KUNIT_CASE(loan_joined),
-	KUNIT_CASE(loan_order),
-	KUNIT_CASE(loan_unsignaled),
-	KUNIT_CASE(loan_partial),
-	KUNIT_CASE(loan_drain),
-	KUNIT_CASE(loan_stop),
-	KUNIT_CASE(loan_given_up),
-	KUNIT_CASE(loan_key_gone),
-	{}
-};
-
-static int loan_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite loan_suite = {
-	.name = "weft_loan",
-	.suite_init = loan_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = loan_cases,
-};
-
-kunit_test_suite(loan_suite);
+A_SUITE(loan, fake,
+	KUNIT_CASE(loan_tried), KUNIT_CASE(loan_goes_on), KUNIT_CASE(loan_copied),
+	KUNIT_CASE(loan_not), KUNIT_CASE(loan_cut), KUNIT_CASE(loan_kernel),
+	KUNIT_CASE(loan_joined), KUNIT_CASE(loan_order), KUNIT_CASE(loan_unsignaled),
+	KUNIT_CASE(loan_partial), KUNIT_CASE(loan_drain), KUNIT_CASE(loan_stop),
+	KUNIT_CASE(loan_given_up), KUNIT_CASE(loan_key_gone));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What the RDMA core is told when it asks for the port's counters by a MAD. */
-#include <kunit/test.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_pma.h>
 
 #include "base/weft.h"
 #include "device/device.h"
+#include "suite.h"
 
 #define REPLIES	(IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY)
 #define OF_PORT	41	/* PortSelect, in the data */
@@ -148,18 +148,7 @@ static void what_is_not_a_question_gets_no_answer(struct kunit *test)
 	free_percpu(a->dev.counters);
 }
 
-static struct kunit_case mad_cases[] = {
-	KUNIT_CASE(class_says_64_bits),
-	KUNIT_CASE(counters_of_64_bits),
-	KUNIT_CASE(small_counters_stay_at_their_end),
-	KUNIT_CASE(wrong_questions_get_no_counters),
-	KUNIT_CASE(what_is_not_a_question_gets_no_answer),
-	{}
-};
-
-static struct kunit_suite mad_suite = {
-	.name = "weft_mad",
-	.test_cases = mad_cases,
-};
-
-kunit_test_suite(mad_suite);
+A_SUITE(mad, no,
+	KUNIT_CASE(class_says_64_bits), KUNIT_CASE(counters_of_64_bits),
+	KUNIT_CASE(small_counters_stay_at_their_end), KUNIT_CASE(wrong_questions_get_no_counters),
+	KUNIT_CASE(what_is_not_a_question_gets_no_answer));

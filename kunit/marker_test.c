@@ -13,18 +13,12 @@
 
 #define MOST	SZ_1M
 
-/**
- * struct tape - what a stream was given
- * @bytes: all of it
- * @len: how many
- * @at: what was read of it
- * @plain: the FPDU read last, without its markers
- */
+/* What a stream was given. */
 struct tape {
-	u8 *bytes;
-	u32 len;
-	u32 at;
-	u8 plain[WEFT_FPDU_ROOM(WEFT_MAX_ULPDU)];
+	u8 *bytes;	/* all of it */
+	u32 len;	/* how many */
+	u32 at;	/* what was read of it */
+	u8 plain[WEFT_FPDU_ROOM(WEFT_MAX_ULPDU)]; /* the FPDU read last, without its markers */
 };
 
 static struct tape *tape_new(struct kunit *test)
@@ -157,22 +151,5 @@ static void marker_sends(struct kunit *test)
 	}
 }
 
-static struct kunit_case marker_cases[] = {
-	KUNIT_CASE(marker_sends),
-	{}
-};
-
-static int marker_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite marker_suite = {
-	.name = "weft_marker",
-	.suite_init = marker_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = marker_cases,
-};
-
-kunit_test_suite(marker_suite);
+A_SUITE(marker, fake,
+	KUNIT_CASE(marker_sends));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What ibv_modify_qp() changes, and what it leaves; how iw_cm finds a queue pair by its number. */
-#include <kunit/test.h>
 #include <linux/cred.h>
 #include <linux/pid.h>
 #include <linux/sched/task.h>
@@ -260,22 +259,7 @@ static void modify_gone(struct kunit *test)
 	teardown(b);
 }
 
-static struct kunit_case modify_cases[] = {
-	KUNIT_CASE(modify_rights),
-	KUNIT_CASE(modify_fails),
-	KUNIT_CASE(modify_found),
-	KUNIT_CASE(modify_named),
-	KUNIT_CASE(modify_promised),
-	KUNIT_CASE(modify_held),
-	KUNIT_CASE(modify_gone),
-	{}
-};
-
-static struct kunit_suite modify_suite = {
-	.name = "weft_modify",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = modify_cases,
-};
-
-kunit_test_suite(modify_suite);
+A_SUITE(modify, bench,
+	KUNIT_CASE(modify_rights), KUNIT_CASE(modify_fails), KUNIT_CASE(modify_found),
+	KUNIT_CASE(modify_named), KUNIT_CASE(modify_promised), KUNIT_CASE(modify_held),
+	KUNIT_CASE(modify_gone));

@@ -3,7 +3,6 @@
  * What both directions of a queue pair share, each without a queue pair: requests in
  * flight, our reads, the peer's, when sending may begin, how a connection ends.
  */
-#include <kunit/test.h>
 
 #include "pair/reads.h"
 #include "pair/ending.h"
@@ -11,6 +10,7 @@
 #include "pair/inflight.h"
 #include "queue/cq.h"
 #include "queue/ring.h"
+#include "suite.h"
 
 #define REQUESTS	4
 #define SLOTS		8
@@ -392,28 +392,11 @@ static void ending_is_overdue(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, weft_ending_overdue(&ending));
 }
 
-static struct kunit_case nouns_cases[] = {
-	KUNIT_CASE(inflight_is_a_ring),
-	KUNIT_CASE(inflight_completes_in_order),
-	KUNIT_CASE(inflight_waits_for_the_stream),
-	KUNIT_CASE(inflight_breaks),
-	KUNIT_CASE(inflight_completes_in_slices),
-	KUNIT_CASE(inflight_without_room),
-	KUNIT_CASE(reads_are_a_ring),
-	KUNIT_CASE(reads_are_named),
-	KUNIT_CASE(none_allowed),
-	KUNIT_CASE(answers_in_order),
-	KUNIT_CASE(gate_of_an_initiator),
-	KUNIT_CASE(gate_with_a_frame),
-	KUNIT_CASE(gate_without_a_frame),
-	KUNIT_CASE(ending_shows_the_blame),
-	KUNIT_CASE(ending_is_overdue),
-	{}
-};
-
-static struct kunit_suite nouns_suite = {
-	.name = "weft_nouns",
-	.test_cases = nouns_cases,
-};
-
-kunit_test_suite(nouns_suite);
+A_SUITE(nouns, no,
+	KUNIT_CASE(inflight_is_a_ring), KUNIT_CASE(inflight_completes_in_order),
+	KUNIT_CASE(inflight_waits_for_the_stream), KUNIT_CASE(inflight_breaks),
+	KUNIT_CASE(inflight_completes_in_slices), KUNIT_CASE(inflight_without_room),
+	KUNIT_CASE(reads_are_a_ring), KUNIT_CASE(reads_are_named), KUNIT_CASE(none_allowed),
+	KUNIT_CASE(answers_in_order), KUNIT_CASE(gate_of_an_initiator),
+	KUNIT_CASE(gate_with_a_frame), KUNIT_CASE(gate_without_a_frame),
+	KUNIT_CASE(ending_shows_the_blame), KUNIT_CASE(ending_is_overdue));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Reading packet buffers as cards with fragments and lists make them. */
-#include <kunit/test.h>
 #include <linux/skbuff.h>
 
 #include "base/compat.h"
@@ -14,6 +13,7 @@ static bool fake_readable(const struct sk_buff *skb)
 
 #define weft_skb_frags_readable fake_readable
 #include "llp/packet.h"
+#include "suite.h"
 
 #define LINEAR	5
 #define FRAGS	2
@@ -139,17 +139,6 @@ static void packet_unreadable(struct kunit *test)
 	kfree_skb(skb);
 }
 
-static struct kunit_case packet_cases[] = {
-	KUNIT_CASE(packet_fragments),
-	KUNIT_CASE(packet_list),
-	KUNIT_CASE(packet_list_in_list),
-	KUNIT_CASE(packet_unreadable),
-	{}
-};
-
-static struct kunit_suite packet_suite = {
-	.name = "weft_packet",
-	.test_cases = packet_cases,
-};
-
-kunit_test_suite(packet_suite);
+A_SUITE(packet, no,
+	KUNIT_CASE(packet_fragments), KUNIT_CASE(packet_list), KUNIT_CASE(packet_list_in_list),
+	KUNIT_CASE(packet_unreadable));

@@ -546,42 +546,12 @@ static void flow_keeps_place(struct kunit *test)
 	destroy_workqueue(blocked);
 }
 
-static struct kunit_case flow_cases[] = {
-	KUNIT_CASE(flow_by_room),
-	KUNIT_CASE(flow_in_parts),
-	KUNIT_CASE(flow_by_speed),
-	KUNIT_CASE(flow_in_pieces),
-	KUNIT_CASE(flow_acks),
-	KUNIT_CASE(flow_acks_taken),
-	KUNIT_CASE(flow_acks_ride),
-	KUNIT_CASE(flow_ack_of_nothing),
-	KUNIT_CASE(flow_ack_of_unsent),
-	KUNIT_CASE(flow_too_far_ahead),
-	KUNIT_CASE(flow_too_many_bytes),
-	KUNIT_CASE(flow_keeps_within),
-	KUNIT_CASE(flow_too_long),
-	KUNIT_CASE(flow_ends),
-	KUNIT_CASE(flow_closes),
-	KUNIT_CASE(flow_closes_amid_frame),
-	KUNIT_CASE(flow_wrong_ends),
-	KUNIT_CASE(flow_end_first),
-	KUNIT_CASE(flow_end_without_memory),
-	KUNIT_CASE(flow_sooner),
-	KUNIT_CASE(flow_keeps_place),
-	{}
-};
-
-static int flow_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite flow_suite = {
-	.name = "weft_paths_flow",
-	.suite_init = flow_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = flow_cases,
-};
-
-kunit_test_suite(flow_suite);
+A_SUITE(paths_flow, fake,
+	KUNIT_CASE(flow_by_room), KUNIT_CASE(flow_in_parts), KUNIT_CASE(flow_by_speed),
+	KUNIT_CASE(flow_in_pieces), KUNIT_CASE(flow_acks), KUNIT_CASE(flow_acks_taken),
+	KUNIT_CASE(flow_acks_ride), KUNIT_CASE(flow_ack_of_nothing), KUNIT_CASE(flow_ack_of_unsent),
+	KUNIT_CASE(flow_too_far_ahead), KUNIT_CASE(flow_too_many_bytes),
+	KUNIT_CASE(flow_keeps_within), KUNIT_CASE(flow_too_long), KUNIT_CASE(flow_ends),
+	KUNIT_CASE(flow_closes), KUNIT_CASE(flow_closes_amid_frame), KUNIT_CASE(flow_wrong_ends),
+	KUNIT_CASE(flow_end_first), KUNIT_CASE(flow_end_without_memory), KUNIT_CASE(flow_sooner),
+	KUNIT_CASE(flow_keeps_place));

@@ -599,41 +599,11 @@ static void join_any_weather(struct kunit *test)
 	routes_free(r);
 }
 
-static struct kunit_case join_cases[] = {
-	KUNIT_CASE(join_begins),
-	KUNIT_CASE(join_replays),
-	KUNIT_CASE(join_replays_first),
-	KUNIT_CASE(join_doubles),
-	KUNIT_CASE(join_torn),
-	KUNIT_CASE(join_damaged),
-	KUNIT_CASE(join_wrong_length),
-	KUNIT_CASE(join_stalls),
-	KUNIT_CASE(join_all_stall),
-	KUNIT_CASE(join_lost_ack),
-	KUNIT_CASE(join_late),
-	KUNIT_CASE(join_heard),
-	KUNIT_CASE(join_without_memory),
-	KUNIT_CASE(join_fewer),
-	KUNIT_CASE(join_unreachable),
-	KUNIT_CASE(join_silent),
-	KUNIT_CASE(join_again),
-	KUNIT_CASE(join_last_leaves),
-	KUNIT_CASE(join_unreadable),
-	KUNIT_CASE(join_any_weather),
-	{}
-};
-
-static int join_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite join_suite = {
-	.name = "weft_paths_join",
-	.suite_init = join_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = join_cases,
-};
-
-kunit_test_suite(join_suite);
+A_SUITE(paths_join, fake,
+	KUNIT_CASE(join_begins), KUNIT_CASE(join_replays), KUNIT_CASE(join_replays_first),
+	KUNIT_CASE(join_doubles), KUNIT_CASE(join_torn), KUNIT_CASE(join_damaged),
+	KUNIT_CASE(join_wrong_length), KUNIT_CASE(join_stalls), KUNIT_CASE(join_all_stall),
+	KUNIT_CASE(join_lost_ack), KUNIT_CASE(join_late), KUNIT_CASE(join_heard),
+	KUNIT_CASE(join_without_memory), KUNIT_CASE(join_fewer), KUNIT_CASE(join_unreachable),
+	KUNIT_CASE(join_silent), KUNIT_CASE(join_again), KUNIT_CASE(join_last_leaves),
+	KUNIT_CASE(join_unreadable), KUNIT_CASE(join_any_weather));

@@ -12,14 +12,10 @@
 #define SECOND	16000U	/* bytes from here on are not in the first of them */
 #define ANSWER	4U	/* what the SEND behind them has */
 
-/**
- * struct pair - both ends
- * @a: the initiator, which sends
- * @b: the responder
- */
+/* Both ends. */
 struct pair {
-	struct end *a;
-	struct end *b;
+	struct end *a;	/* the initiator, which sends */
+	struct end *b;	/* the responder */
 };
 
 static struct fake *path_of(const struct end *e, u32 number)
@@ -258,27 +254,6 @@ static void place_nothing(struct kunit *test)
 	pair_free(test, p);
 }
 
-static struct kunit_case place_cases[] = {
-	KUNIT_CASE(place_early),
-	KUNIT_CASE(place_in_order),
-	KUNIT_CASE(place_damaged),
-	KUNIT_CASE(place_once),
-	KUNIT_CASE(place_answer),
-	KUNIT_CASE(place_nothing),
-	{}
-};
-
-static int place_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite place_suite = {
-	.name = "weft_paths_place",
-	.suite_init = place_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = place_cases,
-};
-
-kunit_test_suite(place_suite);
+A_SUITE(paths_place, fake,
+	KUNIT_CASE(place_early), KUNIT_CASE(place_in_order), KUNIT_CASE(place_damaged),
+	KUNIT_CASE(place_once), KUNIT_CASE(place_answer), KUNIT_CASE(place_nothing));

@@ -360,28 +360,7 @@ static void stranger_proofs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_path_proof(p, &claim), 0x81c2d4969f51436eULL);
 }
 
-static struct kunit_case stranger_cases[] = {
-	KUNIT_CASE(stranger_says_anything),
-	KUNIT_CASE(stranger_refuses),
-	KUNIT_CASE(stranger_listens),
-	KUNIT_CASE(stranger_relays),
-	KUNIT_CASE(stranger_guesses),
-	KUNIT_CASE(stranger_crowds),
-	KUNIT_CASE(stranger_proofs),
-	{}
-};
-
-static int stranger_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite stranger_suite = {
-	.name = "weft_paths_stranger",
-	.suite_init = stranger_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = stranger_cases,
-};
-
-kunit_test_suite(stranger_suite);
+A_SUITE(paths_stranger, fake,
+	KUNIT_CASE(stranger_says_anything), KUNIT_CASE(stranger_refuses),
+	KUNIT_CASE(stranger_listens), KUNIT_CASE(stranger_relays), KUNIT_CASE(stranger_guesses),
+	KUNIT_CASE(stranger_crowds), KUNIT_CASE(stranger_proofs));

@@ -153,18 +153,5 @@ static void peers_are_sent(struct kunit *test)
 	}
 }
 
-static struct kunit_case peers_cases[] = {
-	KUNIT_CASE(peers_by_prefix),
-	KUNIT_CASE(peers_misspelt),
-	KUNIT_CASE(peers_are_sent),
-	{}
-};
-
-static struct kunit_suite peers_suite = {
-	.name = "weft_peers",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = peers_cases,
-};
-
-kunit_test_suite(peers_suite);
+A_SUITE(peers, bench,
+	KUNIT_CASE(peers_by_prefix), KUNIT_CASE(peers_misspelt), KUNIT_CASE(peers_are_sent));

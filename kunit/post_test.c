@@ -467,28 +467,9 @@ static void post_of_users(struct kunit *test)
 	teardown(b);
 }
 
-static struct kunit_case post_cases[] = {
-	KUNIT_CASE(post_send_kinds),
-	KUNIT_CASE(post_atomics),
-	KUNIT_CASE(post_keys),
-	KUNIT_CASE(post_inline),
-	KUNIT_CASE(post_refuses),
-	KUNIT_CASE(post_full),
-	KUNIT_CASE(post_doorbell),
-	KUNIT_CASE(post_states),
-	KUNIT_CASE(post_in_error),
-	KUNIT_CASE(post_polled),
-	KUNIT_CASE(post_dropped),
-	KUNIT_CASE(post_receives),
-	KUNIT_CASE(post_of_users),
-	{}
-};
-
-static struct kunit_suite post_suite = {
-	.name = "weft_post",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = post_cases,
-};
-
-kunit_test_suite(post_suite);
+A_SUITE(post, bench,
+	KUNIT_CASE(post_send_kinds), KUNIT_CASE(post_atomics), KUNIT_CASE(post_keys),
+	KUNIT_CASE(post_inline), KUNIT_CASE(post_refuses), KUNIT_CASE(post_full),
+	KUNIT_CASE(post_doorbell), KUNIT_CASE(post_states), KUNIT_CASE(post_in_error),
+	KUNIT_CASE(post_polled), KUNIT_CASE(post_dropped), KUNIT_CASE(post_receives),
+	KUNIT_CASE(post_of_users));

@@ -206,19 +206,6 @@ static void private_of_answer(struct kunit *test)
 	}
 }
 
-static struct kunit_case private_cases[] = {
-	KUNIT_CASE(private_of_request),
-	KUNIT_CASE(private_of_reply),
-	KUNIT_CASE(private_of_visitor),
-	KUNIT_CASE(private_of_answer),
-	{}
-};
-
-static struct kunit_suite private_suite = {
-	.name = "weft_private",
-	.suite_init = host_suite_init,
-	.suite_exit = host_suite_exit,
-	.test_cases = private_cases,
-};
-
-kunit_test_suite(private_suite);
+A_SUITE(private, host,
+	KUNIT_CASE(private_of_request), KUNIT_CASE(private_of_reply),
+	KUNIT_CASE(private_of_visitor), KUNIT_CASE(private_of_answer));

@@ -120,20 +120,7 @@ static void refused_beyond_the_ird(struct kunit *test)
 	finish(b);
 }
 
-static struct kunit_case refuse_cases[] = {
-	KUNIT_CASE(refused_when_the_engine_says_so),
-	KUNIT_CASE(refused_for_the_first_reason),
-	KUNIT_CASE(refused_without_a_word),
-	KUNIT_CASE(refused_crc_shows_no_header),
-	KUNIT_CASE(refused_beyond_the_ird),
-	{}
-};
-
-static struct kunit_suite refuse_suite = {
-	.name = "weft_refuse",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = refuse_cases,
-};
-
-kunit_test_suite(refuse_suite);
+A_SUITE(refuse, bench,
+	KUNIT_CASE(refused_when_the_engine_says_so), KUNIT_CASE(refused_for_the_first_reason),
+	KUNIT_CASE(refused_without_a_word), KUNIT_CASE(refused_crc_shows_no_header),
+	KUNIT_CASE(refused_beyond_the_ird));

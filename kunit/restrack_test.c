@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What `rdma -dd res show` tells of an object that changes meanwhile. */
-#include <kunit/test.h>
 #include <linux/cred.h>
 #include <linux/kref.h>
 #include <linux/poison.h>
@@ -9,6 +8,7 @@
 
 #include "device/device.h"
 #include "memory/mr.h"
+#include "suite.h"
 
 #define NOT_TOLD	(U64_MAX - 1)
 
@@ -81,15 +81,5 @@ static void region_address(struct kunit *test)
 	nlmsg_free(msg);
 }
 
-static struct kunit_case restrack_cases[] = {
-	KUNIT_CASE(region_in_change),
-	KUNIT_CASE(region_address),
-	{}
-};
-
-static struct kunit_suite restrack_suite = {
-	.name = "weft_restrack",
-	.test_cases = restrack_cases,
-};
-
-kunit_test_suite(restrack_suite);
+A_SUITE(restrack, no,
+	KUNIT_CASE(region_in_change), KUNIT_CASE(region_address));

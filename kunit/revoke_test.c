@@ -3,7 +3,6 @@
  * Keys that come and go with a work request: fast registration and memory
  * windows. What they name, for whom, and that an end is one.
  */
-#include <kunit/test.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
@@ -14,6 +13,7 @@
 #include "base/weft.h"
 #include "base/baton.h"
 #include "memory/mr.h"
+#include "suite.h"
 #include "uapi/weft-abi.h"
 
 #define PAGES	4
@@ -729,29 +729,10 @@ static void all_memory(struct kunit *test)
 	teardown(test, b);
 }
 
-static struct kunit_case revoke_cases[] = {
-	KUNIT_CASE(fast_life),
-	KUNIT_CASE(fast_next),
-	KUNIT_CASE(fast_refused),
-	KUNIT_CASE(local_key),
-	KUNIT_CASE(all_memory),
-	KUNIT_CASE(window_type_1),
-	KUNIT_CASE(window_type_2),
-	KUNIT_CASE(window_refused),
-	KUNIT_CASE(window_holds_its_own),
-	KUNIT_CASE(keys_are_apart),
-	KUNIT_CASE(keys_go_round),
-	KUNIT_CASE(region_stays),
-	KUNIT_CASE(region_changes),
-	KUNIT_CASE(region_number),
-	KUNIT_CASE(end_waits),
-	KUNIT_CASE(queue_pair_refuses),
-	{}
-};
-
-static struct kunit_suite revoke_suite = {
-	.name = "weft_revoke",
-	.test_cases = revoke_cases,
-};
-
-kunit_test_suite(revoke_suite);
+A_SUITE(revoke, no,
+	KUNIT_CASE(fast_life), KUNIT_CASE(fast_next), KUNIT_CASE(fast_refused),
+	KUNIT_CASE(local_key), KUNIT_CASE(all_memory), KUNIT_CASE(window_type_1),
+	KUNIT_CASE(window_type_2), KUNIT_CASE(window_refused), KUNIT_CASE(window_holds_its_own),
+	KUNIT_CASE(keys_are_apart), KUNIT_CASE(keys_go_round), KUNIT_CASE(region_stays),
+	KUNIT_CASE(region_changes), KUNIT_CASE(region_number), KUNIT_CASE(end_waits),
+	KUNIT_CASE(queue_pair_refuses));

@@ -4,9 +4,9 @@
  * memory of each ring ends where the last slot does, so that a checker of
  * memory accesses sees a slot that is not one.
  */
-#include <kunit/test.h>
 
 #include "queue/ring.h"
+#include "suite.h"
 
 #define SLOTS	8
 #define STRIDE	WEFT_SQ_BLOCK
@@ -117,17 +117,6 @@ static void ring_kernel_words(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ring->head, 7U);
 }
 
-static struct kunit_case ring_cases[] = {
-	KUNIT_CASE(ring_honest_producer),
-	KUNIT_CASE(ring_hostile_producer),
-	KUNIT_CASE(ring_slots),
-	KUNIT_CASE(ring_kernel_words),
-	{}
-};
-
-static struct kunit_suite ring_suite = {
-	.name = "weft_ring",
-	.test_cases = ring_cases,
-};
-
-kunit_test_suite(ring_suite);
+A_SUITE(ring, no,
+	KUNIT_CASE(ring_honest_producer), KUNIT_CASE(ring_hostile_producer), KUNIT_CASE(ring_slots),
+	KUNIT_CASE(ring_kernel_words));

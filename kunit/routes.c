@@ -114,14 +114,9 @@ void routes_join(struct fake *a, struct fake *b)
 	fake_join(a, b);
 }
 
-/**
- * routes_make() - make a stream whose first path is up
- * @test: the test
- * @a_paths: how many paths the initiator wishes
- * @b_paths: how many the responder
- *
- * Context: process. What else is to happen does at the next settle().
- * Return: both ends.
+/*
+ * Makes a stream whose first path is up; @a_paths and @b_paths are how many each end wishes. What
+ * else is to happen does at the next settle().
  */
 struct routes *routes_make(struct kunit *test, u32 a_paths, u32 b_paths)
 {
@@ -172,13 +167,9 @@ struct fake *route_fake(struct route *end, u32 number)
 	return to_fake(end->p->path[number].llp);
 }
 
-/**
- * route_send() - give the stream its next segment
- * @end: the end
- * @len: its length, 4 or more
- *
- * Context: process. Nothing is carried before settle().
- * Return: what weft_llp_send_page() said; if that was not -EAGAIN, the segment counts as sent.
+/*
+ * Gives the stream its next segment, of 4 bytes or more. Returns what weft_llp_send_page() said; if
+ * that was not -EAGAIN, the segment counts as sent.
  */
 int route_send(struct route *end, u32 len)
 {
@@ -224,15 +215,7 @@ void route_wait(struct route *end, u32 number, unsigned long time)
 	route_look(end);
 }
 
-/**
- * route_feed() - have a frame arrive that the other end's stream has not sent
- * @end: where
- * @number: on which path
- * @hdr: its header
- * @len: bytes behind that, all zero
- *
- * Context: process.
- */
+/* Has a frame arrive that the other end has not sent, of this header and @len zeroes. */
 void route_feed(struct route *end, u32 number, const struct weft_path_hdr *hdr, u32 len)
 {
 	u8 *fpdu = kzalloc(WEFT_PATH_MAX_FPDU, GFP_KERNEL);

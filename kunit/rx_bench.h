@@ -10,20 +10,13 @@
 
 #define TAPE	(64U << 10)
 
-/**
- * struct rx_bench - a receiver and what it is to be fed
- * @e: the receiver
- * @agreed: what its handshake came to
- * @tape: FPDUs for it
- * @len: bytes of them
- * @said: what it answers
- */
+/* A receiver and what it is to be fed. */
 struct rx_bench {
-	struct end *e;
-	struct weft_mpa_agreed agreed;
-	u8 *tape;
-	u32 len;
-	u8 *said;
+	struct end *e;	/* the receiver */
+	struct weft_mpa_agreed agreed;	/* what its handshake came to */
+	u8 *tape;	/* FPDUs for it */
+	u32 len;	/* bytes of them */
+	u8 *said;	/* what it answers */
 };
 
 static inline struct rx_bench *bench_new(struct kunit *test, bool crc)

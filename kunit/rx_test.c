@@ -560,38 +560,10 @@ static void rx_before_start(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
-static struct kunit_case rx_cases[] = {
-	KUNIT_CASE(rx_before_start),
-	KUNIT_CASE(rx_pieces),
-	KUNIT_CASE(rx_cuts),
-	KUNIT_CASE(rx_stage),
-	KUNIT_CASE(rx_stage_starves),
-	KUNIT_CASE(rx_starves_no_longer),
-	KUNIT_CASE(rx_no_receive),
-	KUNIT_CASE(rx_posted_in_time),
-	KUNIT_CASE(rx_without_tx_lock),
-	KUNIT_CASE(rx_not_posted),
-	KUNIT_CASE(rx_ends),
-	KUNIT_CASE(rx_reset),
-	KUNIT_CASE(rx_stops_amid),
-	KUNIT_CASE(rx_completions),
-	KUNIT_CASE(rx_holds),
-	KUNIT_CASE(rx_fails_before_it_tells),
-	KUNIT_CASE(rx_lost_completion),
-	{}
-};
-
-static int rx_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite rx_suite = {
-	.name = "weft_rx",
-	.suite_init = rx_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = rx_cases,
-};
-
-kunit_test_suite(rx_suite);
+A_SUITE(rx, fake,
+	KUNIT_CASE(rx_before_start), KUNIT_CASE(rx_pieces), KUNIT_CASE(rx_cuts),
+	KUNIT_CASE(rx_stage), KUNIT_CASE(rx_stage_starves), KUNIT_CASE(rx_starves_no_longer),
+	KUNIT_CASE(rx_no_receive), KUNIT_CASE(rx_posted_in_time), KUNIT_CASE(rx_without_tx_lock),
+	KUNIT_CASE(rx_not_posted), KUNIT_CASE(rx_ends), KUNIT_CASE(rx_reset),
+	KUNIT_CASE(rx_stops_amid), KUNIT_CASE(rx_completions), KUNIT_CASE(rx_holds),
+	KUNIT_CASE(rx_fails_before_it_tells), KUNIT_CASE(rx_lost_completion));

@@ -278,28 +278,7 @@ static void rx_terminate_names(struct kunit *test)
 	bench_free(test, r);
 }
 
-static struct kunit_case wrong_cases[] = {
-	KUNIT_CASE(rx_damage),
-	KUNIT_CASE(rx_row_damage),
-	KUNIT_CASE(rx_unreadable),
-	KUNIT_CASE(rx_refused),
-	KUNIT_CASE(rx_read_depth),
-	KUNIT_CASE(rx_terminate),
-	KUNIT_CASE(rx_terminate_names),
-	{}
-};
-
-static int wrong_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite wrong_suite = {
-	.name = "weft_rx_wrong",
-	.suite_init = wrong_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = wrong_cases,
-};
-
-kunit_test_suite(wrong_suite);
+A_SUITE(rx_wrong, fake,
+	KUNIT_CASE(rx_damage), KUNIT_CASE(rx_row_damage), KUNIT_CASE(rx_unreadable),
+	KUNIT_CASE(rx_refused), KUNIT_CASE(rx_read_depth), KUNIT_CASE(rx_terminate),
+	KUNIT_CASE(rx_terminate_names));

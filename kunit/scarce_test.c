@@ -15,18 +15,12 @@
 #define MOST_ALLOCATIONS 100
 #define TRIES 3
 
-/**
- * struct attempt - a call, and what undoes it
- * @call: the call; returns 0 or a negative errno value
- * @undo: undoes it after 0
- * @least: so many of its allocations fail it, at least
- * @numbered: it gives an object a number
- */
+/* A call, and what undoes it. */
 struct attempt {
-	int (*call)(void *of);
-	void (*undo)(void *of);
-	u32 least;
-	bool numbered;
+	int (*call)(void *of);	/* the call; returns 0 or a negative errno value */
+	void (*undo)(void *of);	/* undoes it after 0 */
+	u32 least;	/* so many of its allocations fail it, at least */
+	bool numbered;	/* it gives an object a number */
 };
 
 static void each_fails(struct kunit *test, const struct attempt *a, void *of)
@@ -234,19 +228,6 @@ static void scarce_frame(struct kunit *test)
 	routes_free(r);
 }
 
-static struct kunit_case scarce_cases[] = {
-	KUNIT_CASE(scarce_connect),
-	KUNIT_CASE(scarce_listen),
-	KUNIT_CASE(scarce_made),
-	KUNIT_CASE(scarce_frame),
-	{}
-};
-
-static struct kunit_suite scarce_suite = {
-	.name = "weft_scarce",
-	.suite_init = host_suite_init,
-	.suite_exit = host_suite_exit,
-	.test_cases = scarce_cases,
-};
-
-kunit_test_suite(scarce_suite);
+A_SUITE(scarce, host,
+	KUNIT_CASE(scarce_connect), KUNIT_CASE(scarce_listen), KUNIT_CASE(scarce_made),
+	KUNIT_CASE(scarce_frame));

@@ -634,31 +634,9 @@ static void sq_flush_after_reset(struct kunit *test)
 	teardown(b);
 }
 
-static struct kunit_case sq_cases[] = {
-	KUNIT_CASE(sq_opcodes),
-	KUNIT_CASE(sq_extended),
-	KUNIT_CASE(sq_atomic_order),
-	KUNIT_CASE(sq_read),
-	KUNIT_CASE(sq_blocks),
-	KUNIT_CASE(sq_flags),
-	KUNIT_CASE(sq_inline),
-	KUNIT_CASE(sq_keys),
-	KUNIT_CASE(sq_lengths),
-	KUNIT_CASE(sq_hostile_producer),
-	KUNIT_CASE(sq_wraps_and_copies),
-	KUNIT_CASE(sq_waits),
-	KUNIT_CASE(sq_inflight_full),
-	KUNIT_CASE(sq_flush),
-	KUNIT_CASE(sq_flush_by_poster),
-	KUNIT_CASE(sq_flush_after_reset),
-	{}
-};
-
-static struct kunit_suite sq_suite = {
-	.name = "weft_sq",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = sq_cases,
-};
-
-kunit_test_suite(sq_suite);
+A_SUITE(sq, bench,
+	KUNIT_CASE(sq_opcodes), KUNIT_CASE(sq_extended), KUNIT_CASE(sq_atomic_order),
+	KUNIT_CASE(sq_read), KUNIT_CASE(sq_blocks), KUNIT_CASE(sq_flags), KUNIT_CASE(sq_inline),
+	KUNIT_CASE(sq_keys), KUNIT_CASE(sq_lengths), KUNIT_CASE(sq_hostile_producer),
+	KUNIT_CASE(sq_wraps_and_copies), KUNIT_CASE(sq_waits), KUNIT_CASE(sq_inflight_full),
+	KUNIT_CASE(sq_flush), KUNIT_CASE(sq_flush_by_poster), KUNIT_CASE(sq_flush_after_reset));

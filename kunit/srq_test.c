@@ -413,26 +413,8 @@ static void srq_outlives_queue_pair(struct kunit *test)
 	teardown(b);
 }
 
-static struct kunit_case srq_cases[] = {
-	KUNIT_CASE(srq_order),
-	KUNIT_CASE(srq_wakes),
-	KUNIT_CASE(srq_wakes_all),
-	KUNIT_CASE(srq_wakes_many),
-	KUNIT_CASE(srq_wakes_on),
-	KUNIT_CASE(srq_leave),
-	KUNIT_CASE(srq_limit),
-	KUNIT_CASE(srq_hostile_producer),
-	KUNIT_CASE(srq_hostile_entry),
-	KUNIT_CASE(srq_kernel_posts),
-	KUNIT_CASE(srq_outlives_queue_pair),
-	{}
-};
-
-static struct kunit_suite srq_suite = {
-	.name = "weft_srq",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = srq_cases,
-};
-
-kunit_test_suite(srq_suite);
+A_SUITE(srq, bench,
+	KUNIT_CASE(srq_order), KUNIT_CASE(srq_wakes), KUNIT_CASE(srq_wakes_all),
+	KUNIT_CASE(srq_wakes_many), KUNIT_CASE(srq_wakes_on), KUNIT_CASE(srq_leave),
+	KUNIT_CASE(srq_limit), KUNIT_CASE(srq_hostile_producer), KUNIT_CASE(srq_hostile_entry),
+	KUNIT_CASE(srq_kernel_posts), KUNIT_CASE(srq_outlives_queue_pair));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Streaks: who is in the middle of many requests, and who waits for an answer. */
-#include <kunit/test.h>
 
 #include "queue/cq.h"
+#include "suite.h"
 
 /* A streak that went on until now, whatever the clock does between two lines. */
 static bool weft_streak_of(struct weft_streak *s)
@@ -75,17 +75,6 @@ static void weft_streak_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s.length, 1U);
 }
 
-static struct kunit_case weft_streak_cases[] = {
-	KUNIT_CASE(weft_streak_begins),
-	KUNIT_CASE(weft_streak_questions_and_answers),
-	KUNIT_CASE(weft_streak_with_credits),
-	KUNIT_CASE(weft_streak_ends),
-	{}
-};
-
-static struct kunit_suite weft_streak_suite = {
-	.name = "weft_streak",
-	.test_cases = weft_streak_cases,
-};
-
-kunit_test_suite(weft_streak_suite);
+A_SUITE(streak, no,
+	KUNIT_CASE(weft_streak_begins), KUNIT_CASE(weft_streak_questions_and_answers),
+	KUNIT_CASE(weft_streak_with_credits), KUNIT_CASE(weft_streak_ends));

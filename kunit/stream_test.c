@@ -3,7 +3,6 @@
  * What is handed to TCP at once, so that its segments are those that were laid out
  * even when a window has cut a packet buffer.
  */
-#include <kunit/test.h>
 #include <linux/net.h>
 #include <linux/skbuff.h>
 #include <net/net_namespace.h>
@@ -12,6 +11,7 @@
 
 #include "llp/llp.h"
 #include "llp/tcp.h"
+#include "suite.h"
 
 #define EMSS	1448U
 #define TRAIN	(45U * EMSS)	/* of 65,536 bytes */
@@ -232,21 +232,7 @@ static void groups_like_another(struct kunit *test)
 #endif
 }
 
-static struct kunit_case cases[] = {
-	KUNIT_CASE(portion_fresh),
-	KUNIT_CASE(portion_fills),
-	KUNIT_CASE(portion_cut),
-	KUNIT_CASE(portion_sent),
-	KUNIT_CASE(portion_cut_often),
-	KUNIT_CASE(space_before_accept),
-	KUNIT_CASE(user_of_another),
-	KUNIT_CASE(groups_like_another),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "weft_stream",
-	.test_cases = cases,
-};
-
-kunit_test_suite(suite);
+A_SUITE(stream, no,
+	KUNIT_CASE(portion_fresh), KUNIT_CASE(portion_fills), KUNIT_CASE(portion_cut),
+	KUNIT_CASE(portion_sent), KUNIT_CASE(portion_cut_often), KUNIT_CASE(space_before_accept),
+	KUNIT_CASE(user_of_another), KUNIT_CASE(groups_like_another));

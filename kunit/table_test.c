@@ -7,22 +7,14 @@
 #include "ends.h"
 #include "hosts.h"
 
-/**
- * struct scene - a connection in some state
- * @h: the host
- * @server: who listens for it, if it opens the connection
- * @peer: the other end of the stream, or NULL
- * @listener: iw_cm's identifier of the listener, if it came to one
- * @answer: iw_cm's for the Request
- * @conn: the connection, a reference
- */
+/* A connection in some state. */
 struct scene {
-	struct host *h;
-	struct fake *server;
-	struct fake *peer;
-	struct iw_cm_id listener;
-	struct iw_cm_id answer;
-	struct weft_conn *conn;
+	struct host *h;	/* the host */
+	struct fake *server;	/* who listens for it, if it opens the connection */
+	struct fake *peer;	/* the other end of the stream, or NULL */
+	struct iw_cm_id listener;	/* iw_cm's identifier of the listener, if it came to one */
+	struct iw_cm_id answer;	/* iw_cm's for the Request */
+	struct weft_conn *conn;	/* the connection, a reference */
 };
 
 static const char *const names[] = {
@@ -370,16 +362,11 @@ static void table_stop_all(struct kunit *test)
 	}
 }
 
-/**
- * struct ender - ends a queue pair from a worker
- * @work: does it
- * @s: the scene
- * @state: of the connection when the worker had done it
- */
+/* Ends a queue pair from a worker. */
 struct ender {
-	struct work_struct work;
-	struct scene *s;
-	int state;
+	struct work_struct work;	/* does it */
+	struct scene *s;	/* the scene */
+	int state;	/* of the connection when the worker had done it */
 };
 
 static void ender_work(struct work_struct *work)
@@ -436,22 +423,7 @@ static void table_ended_here(struct kunit *test)
 	}
 }
 
-static struct kunit_case table_cases[] = {
-	KUNIT_CASE(table_cells),
-	KUNIT_CASE(table_late_clock),
-	KUNIT_CASE(table_times),
-	KUNIT_CASE(table_streams),
-	KUNIT_CASE(table_reads_out),
-	KUNIT_CASE(table_stop_all),
-	KUNIT_CASE(table_ended_here),
-	{}
-};
-
-static struct kunit_suite table_suite = {
-	.name = "weft_table",
-	.suite_init = host_suite_init,
-	.suite_exit = host_suite_exit,
-	.test_cases = table_cases,
-};
-
-kunit_test_suite(table_suite);
+A_SUITE(table, host,
+	KUNIT_CASE(table_cells), KUNIT_CASE(table_late_clock), KUNIT_CASE(table_times),
+	KUNIT_CASE(table_streams), KUNIT_CASE(table_reads_out), KUNIT_CASE(table_stop_all),
+	KUNIT_CASE(table_ended_here));

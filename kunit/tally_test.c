@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Counters that queue pairs are bound to, as the RDMA core asks for them. */
-#include <kunit/test.h>
 #include <linux/bitmap.h>
 
 #include "bench.h"
@@ -8,20 +7,13 @@
 #include "mpa/framer.h"
 #include "verbs/verbs.h"
 
-/**
- * struct tallied - two queue pairs and two counters that have nothing yet
- * @b: the device, and the first queue pair
- * @qp: both
- * @other: the second, of which only the numbers are real
- * @counter: the counters
- * @port: the port's counters
- */
+/* Two queue pairs and two counters that have nothing yet. */
 struct tallied {
-	struct bench *b;
-	struct weft_qp *qp[2];
-	struct weft_engine other;
-	struct rdma_counter counter[2];
-	struct rdma_hw_stats *port;
+	struct bench *b;	/* the device, and the first queue pair */
+	struct weft_qp *qp[2];	/* both */
+	struct weft_engine other;	/* the second, of which only the numbers are real */
+	struct rdma_counter counter[2];	/* the counters */
+	struct rdma_hw_stats *port;	/* the port's counters */
 };
 
 static struct tallied *tallied_new(struct kunit *test)
@@ -252,22 +244,7 @@ static void shows_what_is_counted(struct kunit *test)
 	tallied_free(t);
 }
 
-static struct kunit_case tally_cases[] = {
-	KUNIT_CASE(counts_while_bound),
-	KUNIT_CASE(counts_over_streams),
-	KUNIT_CASE(ends_without_the_lock),
-	KUNIT_CASE(port_has_all),
-	KUNIT_CASE(first_comes_first),
-	KUNIT_CASE(dying_is_bound_to_nothing),
-	KUNIT_CASE(shows_what_is_counted),
-	{}
-};
-
-static struct kunit_suite tally_suite = {
-	.name = "weft_tally",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = tally_cases,
-};
-
-kunit_test_suite(tally_suite);
+A_SUITE(tally, bench,
+	KUNIT_CASE(counts_while_bound), KUNIT_CASE(counts_over_streams),
+	KUNIT_CASE(ends_without_the_lock), KUNIT_CASE(port_has_all), KUNIT_CASE(first_comes_first),
+	KUNIT_CASE(dying_is_bound_to_nothing), KUNIT_CASE(shows_what_is_counted));

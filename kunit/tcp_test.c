@@ -4,7 +4,6 @@
  * bytes pass also without Weft's writes into TCP's state. When a message is acknowledged is decided
  * by numbers that TCP keeps, which the cases write themselves.
  */
-#include <kunit/test.h>
 #include <linux/inet.h>
 #include <linux/net.h>
 #include <net/inet_connection_sock.h>
@@ -14,6 +13,7 @@
 #include "base/compat.h"
 #include "llp/llp.h"
 #include "llp/tcp_private.h"
+#include "suite.h"
 
 #define MSS		1448U
 #define JUMBO_MSS	8948U	/* of an MTU of 9000 */
@@ -31,16 +31,11 @@ static const struct weft_llp_ops ops = {
 
 /* --- whose a connection is --- */
 
-/**
- * struct call - a connection that its listener has not accepted
- * @listener: the listener
- * @client: the other end
- * @sk: this end
- */
+/* A connection that its listener has not accepted. */
 struct call {
-	struct weft_llp *listener;
-	struct socket *client;
-	struct sock *sk;
+	struct weft_llp *listener;	/* the listener */
+	struct socket *client;	/* the other end */
+	struct sock *sk;	/* this end */
 };
 
 static struct call call_listener(struct kunit *test)
@@ -348,14 +343,10 @@ static void ack_of_a_stream(struct kunit *test)
 #define PIECE		2500U	/* of a message, longer than two segments of the peer */
 #define PIECES		4U
 
-/**
- * struct taken - bytes that were read
- * @bytes: the bytes
- * @have: how many
- */
+/* Bytes that were read. */
 struct taken {
-	u8 bytes[PIECE * PIECES];
-	u32 have;
+	u8 bytes[PIECE * PIECES];	/* the bytes */
+	u32 have;	/* how many */
 };
 
 static u32 take(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
@@ -463,26 +454,9 @@ static void without_private_state(struct kunit *test)
 	free_page((unsigned long)page);
 }
 
-static struct kunit_case cases[] = {
-	KUNIT_CASE(accepted),
-	KUNIT_CASE(in_a_sockmap),
-	KUNIT_CASE(silent_peers),
-	KUNIT_CASE(turns_soon),
-	KUNIT_CASE(turns_late),
-	KUNIT_CASE(turns_long),
-	KUNIT_CASE(turns_by_parts),
-	KUNIT_CASE(ack_with_answer),
-	KUNIT_CASE(ack_after_late_answer),
-	KUNIT_CASE(ack_of_much),
-	KUNIT_CASE(ack_of_large_segments),
-	KUNIT_CASE(ack_of_a_stream),
-	KUNIT_CASE(without_private_state),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "weft_tcp",
-	.test_cases = cases,
-};
-
-kunit_test_suite(suite);
+A_SUITE(tcp, no,
+	KUNIT_CASE(accepted), KUNIT_CASE(in_a_sockmap), KUNIT_CASE(silent_peers),
+	KUNIT_CASE(turns_soon), KUNIT_CASE(turns_late), KUNIT_CASE(turns_long),
+	KUNIT_CASE(turns_by_parts), KUNIT_CASE(ack_with_answer), KUNIT_CASE(ack_after_late_answer),
+	KUNIT_CASE(ack_of_much), KUNIT_CASE(ack_of_large_segments), KUNIT_CASE(ack_of_a_stream),
+	KUNIT_CASE(without_private_state));

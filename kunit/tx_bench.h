@@ -13,20 +13,13 @@
 
 #define MOST	SZ_2M
 
-/**
- * struct tape - what a stream was given
- * @bytes: all of it
- * @len: how many
- * @start: where each packet buffer began
- * @starts: how many of these
- * @at: what was read of it
- */
+/* What a stream was given. */
 struct tape {
-	u8 *bytes;
-	u32 len;
-	u32 start[4096];
-	u32 starts;
-	u32 at;
+	u8 *bytes;	/* all of it */
+	u32 len;	/* how many */
+	u32 start[4096];	/* where each packet buffer began */
+	u32 starts;	/* how many of these */
+	u32 at;	/* what was read of it */
 };
 
 /* The end, what its stream was given, and what the handshake settled. */

@@ -170,25 +170,6 @@ static void tx_takes_turns(struct kunit *test)
 	bench_free(test, t);
 }
 
-static struct kunit_case meanwhile_cases[] = {
-	KUNIT_CASE(tx_receives_meanwhile),
-	KUNIT_CASE(tx_answered_amid_many),
-	KUNIT_CASE(tx_fails_meanwhile),
-	KUNIT_CASE(tx_takes_turns),
-	{}
-};
-
-static int meanwhile_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite meanwhile_suite = {
-	.name = "weft_meanwhile",
-	.suite_init = meanwhile_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = meanwhile_cases,
-};
-
-kunit_test_suite(meanwhile_suite);
+A_SUITE(meanwhile, fake,
+	KUNIT_CASE(tx_receives_meanwhile), KUNIT_CASE(tx_answered_amid_many),
+	KUNIT_CASE(tx_fails_meanwhile), KUNIT_CASE(tx_takes_turns));

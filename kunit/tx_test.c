@@ -618,38 +618,10 @@ static void tx_bytes_stay(struct kunit *test)
 	bench_free(test, t);
 }
 
-static struct kunit_case tx_cases[] = {
-	KUNIT_CASE(tx_segments),
-	KUNIT_CASE(tx_fills_segments),
-	KUNIT_CASE(tx_partial_sends),
-	KUNIT_CASE(tx_windows),
-	KUNIT_CASE(tx_operations),
-	KUNIT_CASE(tx_read_depth),
-	KUNIT_CASE(tx_gate),
-	KUNIT_CASE(tx_ready),
-	KUNIT_CASE(tx_large_fpdus),
-	KUNIT_CASE(tx_large_packs),
-	KUNIT_CASE(tx_huge_answer),
-	KUNIT_CASE(tx_terminate),
-	KUNIT_CASE(tx_bad_request),
-	KUNIT_CASE(tx_stream_dies),
-	KUNIT_CASE(tx_lost_completion),
-	KUNIT_CASE(tx_graceful_end),
-	KUNIT_CASE(tx_bytes_stay),
-	{}
-};
-
-static int tx_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite tx_suite = {
-	.name = "weft_tx",
-	.suite_init = tx_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = tx_cases,
-};
-
-kunit_test_suite(tx_suite);
+A_SUITE(tx, fake,
+	KUNIT_CASE(tx_segments), KUNIT_CASE(tx_fills_segments), KUNIT_CASE(tx_partial_sends),
+	KUNIT_CASE(tx_windows), KUNIT_CASE(tx_operations), KUNIT_CASE(tx_read_depth),
+	KUNIT_CASE(tx_gate), KUNIT_CASE(tx_ready), KUNIT_CASE(tx_large_fpdus),
+	KUNIT_CASE(tx_large_packs), KUNIT_CASE(tx_huge_answer), KUNIT_CASE(tx_terminate),
+	KUNIT_CASE(tx_bad_request), KUNIT_CASE(tx_stream_dies), KUNIT_CASE(tx_lost_completion),
+	KUNIT_CASE(tx_graceful_end), KUNIT_CASE(tx_bytes_stay));

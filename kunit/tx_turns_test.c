@@ -154,24 +154,5 @@ static void turns_scarce(struct kunit *test)
 	}
 }
 
-static struct kunit_case turns_cases[] = {
-	KUNIT_CASE(turns_give_way),
-	KUNIT_CASE(turns_near),
-	KUNIT_CASE(turns_scarce),
-	{}
-};
-
-static int turns_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite turns_suite = {
-	.name = "weft_tx_turns",
-	.suite_init = turns_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = turns_cases,
-};
-
-kunit_test_suite(turns_suite);
+A_SUITE(tx_turns, fake,
+	KUNIT_CASE(turns_give_way), KUNIT_CASE(turns_near), KUNIT_CASE(turns_scarce));

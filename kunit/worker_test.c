@@ -265,22 +265,7 @@ static void worker_end_gathering(struct kunit *test)
 	unblock(b);
 }
 
-static struct kunit_case worker_cases[] = {
-	KUNIT_CASE(worker_start),
-	KUNIT_CASE(worker_start_locked),
-	KUNIT_CASE(worker_of_program),
-	KUNIT_CASE(worker_behind_lane),
-	KUNIT_CASE(worker_end),
-	KUNIT_CASE(worker_end_beside),
-	KUNIT_CASE(worker_end_gathering),
-	{}
-};
-
-static struct kunit_suite worker_suite = {
-	.name = "weft_worker",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = worker_cases,
-};
-
-kunit_test_suite(worker_suite);
+A_SUITE(worker, bench,
+	KUNIT_CASE(worker_start), KUNIT_CASE(worker_start_locked), KUNIT_CASE(worker_of_program),
+	KUNIT_CASE(worker_behind_lane), KUNIT_CASE(worker_end), KUNIT_CASE(worker_end_beside),
+	KUNIT_CASE(worker_end_gathering));
