@@ -103,9 +103,8 @@ static struct race *race; /* a case at a time */
 static void pass(void)
 {
 	unsigned long wanted = weft_baton_unlock(&race->baton);
-	int who;
 
-	for (who = 0; who < WORKERS; who++)
+	for (int who = 0; who < WORKERS; who++)
 		if (wanted & BIT(who))
 			queue_work(system_unbound_wq, &race->work[who]);
 }
@@ -138,9 +137,7 @@ static int race_greedy(void *unused)
 
 static bool race_over(void)
 {
-	int who;
-
-	for (who = 0; who < WORKERS; who++)
+	for (int who = 0; who < WORKERS; who++)
 		if (READ_ONCE(race->rounds[who]) < ROUNDS)
 			return false;
 	return true;
@@ -155,21 +152,20 @@ static void baton_race(struct kunit *test)
 {
 	struct task_struct *greedy;
 	u64 sum = 0;
-	int who, ms;
 
 	race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, race);
 	weft_baton_init(&race->baton);
 	greedy = kthread_run(race_greedy, NULL, "weft_kunit_greedy");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(greedy));
-	for (who = 0; who < WORKERS; who++) {
+	for (int who = 0; who < WORKERS; who++) {
 		INIT_WORK(&race->work[who], race_work);
 		queue_work(system_unbound_wq, &race->work[who]);
 	}
-	for (ms = 0; ms < 60000 && !race_over(); ms += 20)
+	for (int ms = 0; ms < 60000 && !race_over(); ms += 20)
 		msleep(20);
 	kthread_stop(greedy);
-	for (who = 0; who < WORKERS; who++) {
+	for (int who = 0; who < WORKERS; who++) {
 		cancel_work_sync(&race->work[who]);
 		KUNIT_EXPECT_EQ_MSG(test, race->rounds[who], ROUNDS, "work %d", who);
 		sum += race->rounds[who];

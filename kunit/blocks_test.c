@@ -59,9 +59,8 @@ static void blocks_sizes(struct kunit *test)
 		{ { { 1, 1 }, { 8, 8 } }, PAGE_SIZE + 3, 0, WEFT_ONE_BLOCK },
 	};
 	u8 *mem = memory(test);
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct weft_blocks blocks = {};
 		u64 total = 0, pos, at;
 		struct sg_table sgt;
@@ -87,9 +86,8 @@ static void blocks_sizes(struct kunit *test)
 		at = 0;
 		for_each_sgtable_sg(&sgt, sg, n) {
 			u8 *from = page_address(sg_page(sg));
-			u32 k;
 
-			for (k = 0; k < sg->length; k++, at++) {
+			for (u32 k = 0; k < sg->length; k++, at++) {
 				if (at < cases[i].offset || pos == total)
 					continue;
 				if (weft_blocks_at(&blocks, pos, 1, &run) != from + k)
@@ -144,14 +142,13 @@ static struct sg_table *exporter_map(struct dma_buf_attachment *attach, enum dma
 {
 	struct exporter *e = attach->dmabuf->priv;
 	struct sg_table *sgt;
-	int i;
 
 	sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
 	if (!sgt || sg_alloc_table(sgt, 2, GFP_KERNEL)) {
 		kfree(sgt);
 		return ERR_PTR(-ENOMEM);
 	}
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		sg_set_page(&sgt->sgl[i], e->no_pages ? NULL : exporter_page(e, i), PAGE_SIZE, 0);
 	if (!e->no_pages && dma_map_sgtable(attach->dev, sgt, dir, 0)) {
 		sg_free_table(sgt);

@@ -192,9 +192,8 @@ static void chunks_burst(struct kunit *test)
 {
 	struct weft_chunks chunks = {};
 	struct page *held[WEFT_TX_SPARES];
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(held); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(held); i++) {
 		held[i] = room(test, &chunks, 100, LARGE)->page;
 		get_page(held[i]);
 		weft_chunk_put(&chunks, 0);
@@ -209,7 +208,7 @@ static void chunks_burst(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, time_after(chunks.many, jiffies - HZ / 2));
 	weft_chunk_put(&chunks, 0);
 	/* Of the last eight it has let go, so that eight would be enough. */
-	for (i = WEFT_TX_SPARES - WEFT_TX_FEW_SPARES; i < ARRAY_SIZE(held); i++)
+	for (u32 i = WEFT_TX_SPARES - WEFT_TX_FEW_SPARES; i < ARRAY_SIZE(held); i++)
 		put_page(held[i]);
 	chunks.many = jiffies - HZ;
 	room(test, &chunks, 100, LARGE);
@@ -219,7 +218,7 @@ static void chunks_burst(struct kunit *test)
 	/* The oldest are gone, and the others still its own. */
 	KUNIT_EXPECT_EQ(test, page_ref_count(held[0]), 1);
 	KUNIT_EXPECT_EQ(test, page_ref_count(held[WEFT_TX_SPARES - 1]), 1);
-	for (i = 0; i < WEFT_TX_SPARES - WEFT_TX_FEW_SPARES; i++)
+	for (u32 i = 0; i < WEFT_TX_SPARES - WEFT_TX_FEW_SPARES; i++)
 		put_page(held[i]);
 	weft_chunks_drop(&chunks);
 }

@@ -63,9 +63,8 @@ static void cm_connect(struct kunit *test)
 {
 	struct call *c;
 	const struct host_event *e;
-	int by_peer;
 
-	for (by_peer = 0; by_peer < 2; by_peer++) {
+	for (int by_peer = 0; by_peer < 2; by_peer++) {
 		c = called(test);
 		KUNIT_EXPECT_EQ(test, c->request.revision, 2);
 		KUNIT_EXPECT_EQ(test, c->request.ird, 2);
@@ -272,9 +271,8 @@ static void cm_connect_fails(struct kunit *test)
 		{ -ENETUNREACH, -ETIMEDOUT, WEFT_CNT_CONN_TIMED_OUT },
 		{ -ECONNRESET, -ECONNRESET, WEFT_CNT_CONN_FAILED },
 	};
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct call *c = call_new(test);
 
 		/* Nobody listens there. */
@@ -555,9 +553,8 @@ static void cm_accept_fails(struct kunit *test)
 		{ 17, -ENOMEM, -ENOMEM },
 	};
 	struct weft_mpa_frame reply;
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct visit *v = visit_new(test);
 
 		peer_sends(test, v->peer, &a_request, "hello");

@@ -126,14 +126,12 @@ static void cq_phase(struct kunit *test)
 {
 	static const u32 starts[] = { 0, U32_MAX - 2 * SLOTS + 1 };
 	struct told *told;
-	size_t i;
-	u32 n;
 
-	for (i = 0; i < ARRAY_SIZE(starts); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
 		told = queue(test);
 		told->cq.ring.head = starts[i];
 		ctl(told)->consumer = starts[i];
-		for (n = 0; n < 5 * SLOTS; n++) {
+		for (u32 n = 0; n < 5 * SLOTS; n++) {
 			add(told, n);
 			KUNIT_EXPECT_EQ_MSG(test, slot(told, n)->word & WEFT_CQE_PHASE,
 					    n / SLOTS % 2 ? 0 : WEFT_CQE_PHASE, "entry %u from %#x",
@@ -149,9 +147,8 @@ static void cq_phase(struct kunit *test)
 static void cq_overflow(struct kunit *test)
 {
 	struct told *told = queue(test);
-	u32 n;
 
-	for (n = 0; n < SLOTS; n++)
+	for (u32 n = 0; n < SLOTS; n++)
 		add(told, n);
 	KUNIT_EXPECT_EQ(test, ctl(told)->overflow, 0U);
 	KUNIT_EXPECT_EQ(test, told->errors, 0U);
@@ -159,7 +156,7 @@ static void cq_overflow(struct kunit *test)
 	add(told, SLOTS);
 	KUNIT_EXPECT_NE(test, ctl(told)->overflow, 0U);
 	KUNIT_EXPECT_EQ(test, told->errors, 1U);
-	for (n = 0; n < SLOTS; n++)
+	for (u32 n = 0; n < SLOTS; n++)
 		KUNIT_EXPECT_EQ(test, slot(told, n)->wr_id, (u64)n);
 
 	/* Lost is lost: room that comes later does not hide the gap. */
@@ -176,10 +173,8 @@ static void cq_hostile_consumer(struct kunit *test)
 	static const u32 lies[] = { 1, SLOTS, 0x7fffffff, 0x80000000,
 				    U32_MAX - SLOTS };
 	struct told *told;
-	size_t i;
-	u32 n;
 
-	for (i = 0; i < ARRAY_SIZE(lies); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
 		told = queue(test);
 		ctl(told)->consumer = lies[i]; /* ahead of what there was */
 		add(told, 7);
@@ -189,7 +184,7 @@ static void cq_hostile_consumer(struct kunit *test)
 
 	/* Claims to have polled all, always: entries fall over each other. */
 	told = queue(test);
-	for (n = 0; n < 10 * SLOTS; n++) {
+	for (u32 n = 0; n < 10 * SLOTS; n++) {
 		ctl(told)->consumer = told->cq.ring.head;
 		add(told, n);
 	}
@@ -245,14 +240,12 @@ static void cq_hostile_arm(struct kunit *test)
 {
 	static const u32 words[] = { U32_MAX, 2, 0x80000000, 1 << 1, 0 };
 	struct told *told = queue(test);
-	size_t i;
-	int n;
 
-	for (i = 0; i < ARRAY_SIZE(words); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		unsigned int before = told->events;
 
 		ctl(told)->arm = words[i];
-		for (n = 0; n < 3; n++) {
+		for (int n = 0; n < 3; n++) {
 			add_solicited(told);
 			ctl(told)->consumer = told->cq.ring.head;
 		}
@@ -361,7 +354,6 @@ static void cq_timestamps(struct kunit *test)
 static void cq_moderate_count(struct kunit *test)
 {
 	struct told *told = queue(test);
-	u32 n;
 
 	KUNIT_EXPECT_EQ(test, weft_modify_cq(&told->cq.ib, 3, 0), 0);
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
@@ -397,7 +389,7 @@ static void cq_moderate_count(struct kunit *test)
 	weft_modify_cq(&told->cq.ib, 0, U16_MAX);
 	ctl(told)->consumer = told->cq.ring.head;
 	ctl(told)->arm = WEFT_CQ_ARM(4, false);
-	for (n = 10; n < 10 + SLOTS; n++) {
+	for (u32 n = 10; n < 10 + SLOTS; n++) {
 		KUNIT_EXPECT_EQ(test, told->events, 3U);
 		add(told, n);
 	}
@@ -409,13 +401,12 @@ static void cq_moderate_count(struct kunit *test)
 static void cq_moderate_period(struct kunit *test)
 {
 	struct told *told = queue(test);
-	int n;
 
 	weft_modify_cq(&told->cq.ib, 0, 20000);
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	add(told, 0);
 	KUNIT_EXPECT_EQ(test, told->events, 0U);
-	for (n = 0; n < 1000 && !READ_ONCE(told->events); n++)
+	for (int n = 0; n < 1000 && !READ_ONCE(told->events); n++)
 		msleep(20);
 	KUNIT_EXPECT_EQ(test, told->events, 1U);
 	KUNIT_EXPECT_EQ(test, ctl(told)->notified, 1U);
@@ -430,7 +421,7 @@ static void cq_moderate_period(struct kunit *test)
 
 	/* And the arming stands: the next one waits for its own time. */
 	add(told, 2);
-	for (n = 0; n < 1000 && READ_ONCE(told->events) < 2; n++)
+	for (int n = 0; n < 1000 && READ_ONCE(told->events) < 2; n++)
 		msleep(20);
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
 
@@ -537,12 +528,10 @@ static void cq_resize(struct kunit *test)
 {
 	static const int sizes[] = { 1, 2, SLOTS, 2 * SLOTS, 8 * SLOTS };
 	static const u32 starts[] = { 0, 3, SLOTS, 2 * SLOTS + 1, U32_MAX - 1 };
-	size_t i, j;
-	u32 used;
 
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		for (j = 0; j < ARRAY_SIZE(starts); j++) {
-			for (used = 0; used <= SLOTS; used++)
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(starts); j++) {
+			for (u32 used = 0; used <= SLOTS; used++)
 				resize_one(test, sizes[i], starts[j], used);
 		}
 	}
@@ -607,11 +596,10 @@ static void cq_resize_beside(struct kunit *test)
 	static const u32 starts[] = { 0, 100, U32_MAX - 5 * WEFT_CQ_SLICE };
 	static const u32 steps[][2] = { { 0, 0 }, { 0, 300 }, { 100, 0 }, { 200, 300 },
 					{ 230, 400 } };
-	size_t i, j, k;
 
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		for (j = 0; j < ARRAY_SIZE(starts); j++) {
-			for (k = 0; k < ARRAY_SIZE(steps); k++) {
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(starts); j++) {
+			for (size_t k = 0; k < ARRAY_SIZE(steps); k++) {
 				/* What only grows must find room. */
 				if (sizes[i] == 4 && steps[k][0] && !steps[k][1])
 					continue;
@@ -673,12 +661,11 @@ static void cq_resize_refuses(struct kunit *test)
 	static const u32 lies[] = { 1, SLOTS, 0x80000000, U32_MAX - SLOTS };
 	struct told *told = queue(test);
 	void *mem = told->cq.ring.mem;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
 		KUNIT_EXPECT_EQ(test, weft_resize_cq(&told->cq.ib, sizes[i], NULL), -EINVAL);
 	/* A consumer index ahead of all there is, or far behind it. */
-	for (i = 0; i < ARRAY_SIZE(lies); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
 		ctl(told)->consumer = lies[i];
 		KUNIT_EXPECT_EQ(test, weft_resize_cq(&told->cq.ib, 8, NULL), -EINVAL);
 	}

@@ -29,16 +29,15 @@ static void expect_crc(struct kunit *test, const u8 *data, u32 len, const u8 *wa
 static void crc_vectors(struct kunit *test)
 {
 	u8 data[32];
-	u32 i;
 
 	memset(data, 0, sizeof(data));
 	expect_crc(test, data, 32, "\xaa\x36\x91\x8a");
 	memset(data, 0xff, sizeof(data));
 	expect_crc(test, data, 32, "\x43\xab\xa8\x62");
-	for (i = 0; i < 32; i++)
+	for (u32 i = 0; i < 32; i++)
 		data[i] = (u8)i;
 	expect_crc(test, data, 32, "\x4e\x79\xdd\x46");
-	for (i = 0; i < 32; i++)
+	for (u32 i = 0; i < 32; i++)
 		data[i] = (u8)(31 - i);
 	expect_crc(test, data, 32, "\x5c\xdb\x3f\x11");
 

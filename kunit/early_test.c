@@ -156,7 +156,6 @@ static void arrivals_have_turns(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
 	struct weft_ddp_hdr hdr = a_write(0, true);
-	u32 i;
 
 	/* Across the wrap of the numbers. */
 	weft_arrivals_init(&b->arrivals, U32_MAX - 1, MOST, true);
@@ -168,7 +167,7 @@ static void arrivals_have_turns(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->arrivals.gap, U32_MAX - 1);
 	KUNIT_EXPECT_EQ(test, arrive(b, U32_MAX - 1, &hdr, "a", 1), 0);
 	KUNIT_EXPECT_EQ(test, b->arrivals.gap, 2U);
-	for (i = 0; i < 4; i++) {
+	for (u32 i = 0; i < 4; i++) {
 		struct weft_arrival *a = weft_arrivals_turn(&b->arrivals);
 
 		KUNIT_ASSERT_NOT_NULL(test, a);
@@ -267,12 +266,11 @@ static void early_messages(struct kunit *test)
 	struct early_bench *b = early_new(test);
 	static const char *const text[] = { "one", "two", "three", "four" };
 	struct weft_ddp_hdr hdr;
-	u32 i;
 
 	first_comes(test, b);
-	for (i = 0; i < 4; i++)
+	for (u32 i = 0; i < 4; i++)
 		end_receive(b->e, 0x10 + i, HERE + 100 * i, 100);
-	for (i = 4; i-- > 1;) {
+	for (u32 i = 4; i-- > 1;) {
 		hdr = a_send(1 + i, 0, true);
 		comes(test, b, 2 + i, &hdr, text[i], strlen(text[i]));
 		expect_text(test, b, HERE + 100 * i, text[i]);
@@ -281,7 +279,7 @@ static void early_messages(struct kunit *test)
 	expect_nothing(test, b);
 	hdr = a_send(1, 0, true);
 	comes(test, b, 2, &hdr, text[0], 3);
-	for (i = 0; i < 4; i++)
+	for (u32 i = 0; i < 4; i++)
 		expect_received(test, b, 0x10 + i, strlen(text[i]));
 	early_free(test, b);
 }
@@ -292,12 +290,11 @@ static void early_behind_window(struct kunit *test)
 	struct early_bench *b = early_new(test);
 	const u32 size = RECEIVES, made = rx_of(b->e->qp)->sends.size;
 	struct weft_ddp_hdr hdr;
-	u32 i;
 
 	KUNIT_ASSERT_LE(test, size, made);
 	rx_of(b->e->qp)->sends.size = size;
 	first_comes(test, b);
-	for (i = 0; i < size; i++)
+	for (u32 i = 0; i < size; i++)
 		end_receive(b->e, 0x10 + i, HERE + 100 * i, 100);
 	hdr = a_send(size, 0, true);
 	comes(test, b, 1 + size, &hdr, "last", 4);
@@ -321,13 +318,12 @@ static void early_shared(struct kunit *test)
 	struct weft_srq *srq = kunit_kzalloc(test, sizeof(*srq), GFP_KERNEL);
 	struct weft_ring *ring = &b->e->qp->rq->ring;
 	struct weft_ddp_hdr hdr;
-	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, srq);
 	srq->ib.pd = b->e->qp->acc.pd;
 	rx_of(b->e->qp)->srq = srq;
 	first_comes(test, b);
-	for (i = 0; i < 2; i++)
+	for (u32 i = 0; i < 2; i++)
 		end_receive(b->e, 0x10 + i, HERE + 100 * i, 100);
 	hdr = a_send(2, 0, true);
 	comes(test, b, 4, &hdr, "two", 3);
@@ -524,11 +520,10 @@ static void early_wrong(struct kunit *test)
 		a_send(0, 0, true),		/* of one that was */
 		a_send(1, U32_MAX - 1, true),
 	};
-	u32 i;
 
 	wrong[1].stag++;
 	wrong[2].to = U64_MAX - 1;
-	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(wrong); i++) {
 		struct early_bench *b = early_new(test);
 		struct weft_ddp_hdr hdr = a_write(0, true);
 
@@ -637,10 +632,9 @@ static void early_flushed(struct kunit *test)
 	struct early_bench *b = early_new(test);
 	struct weft_ddp_hdr hdr = a_send(3, 0, true);
 	struct weft_cqe cqe;
-	u32 i;
 
 	first_comes(test, b);
-	for (i = 0; i < RECEIVES; i++)
+	for (u32 i = 0; i < RECEIVES; i++)
 		end_receive(b->e, i, HERE + 100 * i, 100);
 	comes(test, b, 4, &hdr, "three", 5);
 	expect_early(test, b, 1, 5);
@@ -649,7 +643,7 @@ static void early_flushed(struct kunit *test)
 	weft_baton_lock(&b->e->qp->tx_lock);
 	weft_engine_stop(b->e->qp);
 	weft_qp_unlock(b->e->qp);
-	for (i = 0; i < RECEIVES; i++) {
+	for (u32 i = 0; i < RECEIVES; i++) {
 		KUNIT_ASSERT_TRUE(test, end_poll(b->e, &cqe));
 		KUNIT_EXPECT_EQ(test, cqe.wr_id, (u64)i);
 		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_WR_FLUSH_ERR);
@@ -670,7 +664,6 @@ static void early_waits_for_no_group(struct kunit *test)
 	struct weft_arrival *first = NULL, *a;
 	struct cgroup_subsys_state *css;
 	struct mem_cgroup *before;
-	u32 i;
 
 	if (IS_ERR(cgroup)) {
 		kunit_skip(test, "this kernel has no memory cgroups");
@@ -678,7 +671,7 @@ static void early_waits_for_no_group(struct kunit *test)
 	}
 	css = cgroup_get_e_css(cgroup, &memory_cgrp_subsys);
 	before = set_active_memcg(mem_cgroup_from_css(css));
-	for (i = 0; i < 64 && time_before(jiffies, start + HZ); i++) {
+	for (u32 i = 0; i < 64 && time_before(jiffies, start + HZ); i++) {
 		a = weft_arrival_new(16384);
 		KUNIT_EXPECT_NOT_NULL(test, a);
 		if (!a)

@@ -140,12 +140,10 @@ static const u32 lengths[] = { 0, 1, 3, 4, 1424, 1425, 4097, 65536, 100001 };
 
 static void flow_sends(struct kunit *test)
 {
-	u32 i, k;
-
-	for (i = 0; i < ARRAY_SIZE(odd); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(odd); i++) {
 		struct flow *f = flow_odd(test, i);
 
-		for (k = 0; k < ARRAY_SIZE(lengths); k++) {
+		for (u32 k = 0; k < ARRAY_SIZE(lengths); k++) {
 			end_receive(f->b, 71 + k, 200000, 150000);
 			end_post(f->a, end_wr(f->a, WEFT_OP_SEND, 17 * k, lengths[k]));
 			end_ring(f->a);
@@ -163,15 +161,14 @@ static void flow_sends(struct kunit *test)
 static void flow_writes(struct kunit *test)
 {
 	struct weft_sq_wr *wr;
-	u32 i, k;
 	u8 *before;
 
 	before = kunit_kzalloc(test, 2 * END_MEMORY, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, before);
-	for (i = 0; i < ARRAY_SIZE(odd); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(odd); i++) {
 		struct flow *f = flow_odd(test, i);
 
-		for (k = 0; k < ARRAY_SIZE(lengths); k++) {
+		for (u32 k = 0; k < ARRAY_SIZE(lengths); k++) {
 			memcpy(before, f->a->memory, END_MEMORY);
 			memcpy(before + END_MEMORY, f->b->memory, END_MEMORY);
 			wr = end_wr(f->a, WEFT_OP_WRITE, 1, lengths[k]);
@@ -204,12 +201,11 @@ static void flow_writes(struct kunit *test)
 static void flow_reads(struct kunit *test)
 {
 	struct weft_sq_wr *wr;
-	u32 i, k;
 
-	for (i = 0; i < ARRAY_SIZE(odd); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(odd); i++) {
 		struct flow *f = flow_odd(test, i);
 
-		for (k = 0; k < 5; k++) {
+		for (u32 k = 0; k < 5; k++) {
 			wr = end_wr(f->a, WEFT_OP_READ, 20000 * k, 3 + 4999 * k);
 			end_remote(wr, 250000 + 20000 * k);
 			end_post(f->a, wr);
@@ -220,7 +216,7 @@ static void flow_reads(struct kunit *test)
 		end_ring(f->a);
 		end_ring(f->b);
 		settle();
-		for (k = 0; k < 5; k++) {
+		for (u32 k = 0; k < 5; k++) {
 			expect_done(test, f->a, 0x1000 + k, IB_WC_SUCCESS, WEFT_OP_READ,
 				    odd[i].what);
 			expect_done(test, f->b, 0x1000 + k, IB_WC_SUCCESS, WEFT_OP_READ,
@@ -251,9 +247,7 @@ static void atomic(struct end *e, u8 opcode, u32 result, u32 remote, u64 compare
 
 static void flow_atomics(struct kunit *test)
 {
-	u32 i, k;
-
-	for (i = 0; i < ARRAY_SIZE(odd); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(odd); i++) {
 		struct flow *f = flow_odd(test, i);
 
 		*word(f->b, 4096) = 100;
@@ -263,7 +257,7 @@ static void flow_atomics(struct kunit *test)
 		atomic(f->a, WEFT_OP_FETCH_ADD, 24, 4096, -6ULL, 0);
 		end_ring(f->a);
 		settle();
-		for (k = 0; k < 4; k++)
+		for (u32 k = 0; k < 4; k++)
 			expect_done(test, f->a, 0x1000 + k, IB_WC_SUCCESS, k == 0 || k == 3 ?
 				    WEFT_OP_FETCH_ADD : WEFT_OP_CMP_SWP, odd[i].what);
 		KUNIT_EXPECT_EQ(test, *word(f->a, 0), 100ULL);

@@ -62,11 +62,10 @@ static enum weft_rx_verdict take_end(void *ctx)
 {
 	struct taker *t = ctx;
 
-	u32 i;
 
 	if (t->got != t->len)
 		return WEFT_RX_BAD;
-	for (i = 0; i < t->len; i++)
+	for (u32 i = 0; i < t->len; i++)
 		if (t->bytes[i] != byte_at(i))
 			return WEFT_RX_BAD;
 	t->ended++;

@@ -52,9 +52,8 @@ static u32 sent_at_once(struct weft_gather *gather)
 static void gather_tries(struct kunit *test)
 {
 	struct weft_gather *gather = gather_of(test);
-	u32 pause;
 
-	for (pause = WEFT_GATHER_SOON; pause < WEFT_GATHER_LATE; pause *= 2) {
+	for (u32 pause = WEFT_GATHER_SOON; pause < WEFT_GATHER_LATE; pause *= 2) {
 		KUNIT_EXPECT_EQ(test, sent_at_once(gather), pause);
 		KUNIT_EXPECT_TRUE(test, end(gather));
 	}
@@ -67,11 +66,10 @@ static void gather_tries(struct kunit *test)
 static void gather_goes_on(struct kunit *test)
 {
 	struct weft_gather *gather = gather_of(test);
-	u32 round, num;
 
 	sent_at_once(gather);
-	for (round = 0; round < 3; round++) {
-		for (num = round ? 0 : 1; num < WEFT_GATHER_MOST - 1; num++)
+	for (u32 round = 0; round < 3; round++) {
+		for (u32 num = round ? 0 : 1; num < WEFT_GATHER_MOST - 1; num++)
 			KUNIT_ASSERT_TRUE(test, holds(gather));
 		KUNIT_ASSERT_FALSE(test, holds(gather));
 	}
@@ -85,18 +83,17 @@ static void gather_learns(struct kunit *test)
 {
 	struct weft_gather *gather = gather_of(test);
 	const u32 depth = WEFT_GATHER_LEAST + 2;
-	u32 round, num;
 
 	sent_at_once(gather);
-	for (num = 1; num < depth; num++)
+	for (u32 num = 1; num < depth; num++)
 		KUNIT_ASSERT_TRUE(test, holds(gather));
 	KUNIT_ASSERT_TRUE(test, end(gather));
-	for (round = 0; round < 2 * WEFT_GATHER_SOON; round++) {
-		for (num = 1; num < depth; num++)
+	for (u32 round = 0; round < 2 * WEFT_GATHER_SOON; round++) {
+		for (u32 num = 1; num < depth; num++)
 			KUNIT_ASSERT_TRUE(test, holds(gather));
 		KUNIT_ASSERT_FALSE(test, holds(gather));
 	}
-	for (num = 1; num < WEFT_GATHER_MOST; num++)
+	for (u32 num = 1; num < WEFT_GATHER_MOST; num++)
 		KUNIT_ASSERT_TRUE(test, holds(gather));
 	KUNIT_ASSERT_FALSE(test, holds(gather));
 	KUNIT_EXPECT_EQ(test, gather->enough, WEFT_GATHER_MOST);
@@ -106,13 +103,12 @@ static void gather_learns(struct kunit *test)
 static void gather_ends(struct kunit *test)
 {
 	struct weft_gather *gather = gather_of(test);
-	u32 num;
 
 	sent_at_once(gather);
-	for (num = 1; num < WEFT_GATHER_LEAST; num++)
+	for (u32 num = 1; num < WEFT_GATHER_LEAST; num++)
 		KUNIT_EXPECT_TRUE(test, holds(gather));
 	KUNIT_EXPECT_TRUE(test, end(gather));
-	for (num = 0; num < WEFT_GATHER_LEAST - 1; num++)
+	for (u32 num = 0; num < WEFT_GATHER_LEAST - 1; num++)
 		KUNIT_EXPECT_TRUE(test, holds(gather));
 	KUNIT_EXPECT_TRUE(test, end(gather));
 	KUNIT_EXPECT_EQ(test, sent_at_once(gather), 4U * WEFT_GATHER_SOON);
@@ -169,7 +165,6 @@ static void gather_timer(struct kunit *test)
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
 	struct weft_wq_ctl *ctl = b->engine.qp.sq.mem;
 	const struct ib_send_wr *bad;
-	int ms;
 
 	give_to_kernel(test, b);
 	gather = &b->engine.qp.consumer->gather;
@@ -183,7 +178,7 @@ static void gather_timer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)gather->held, 1U);
 	KUNIT_EXPECT_GT(test, ktime_to_ns(hrtimer_get_remaining(&gather->timer)), WEFT_GATHER_NS);
 	local_bh_enable();
-	for (ms = 0; ms < 1000 && READ_ONCE(ctl->need_doorbell); ms++)
+	for (int ms = 0; ms < 1000 && READ_ONCE(ctl->need_doorbell); ms++)
 		usleep_range(1000, 2000);
 	flush_work(&b->engine.qp.worker.work);
 	flush_work(&b->engine.qp.consumer->near);

@@ -38,21 +38,20 @@ static u8 segment(struct weft_window *w, u32 msn, u32 mo, u32 len, bool last)
 static void window_has_room(struct kunit *test)
 {
 	struct weft_window *w = window(test);
-	u32 width, i, j;
 
-	for (width = 1; width <= WEFT_WINDOW; width += WEFT_WINDOW - 1) {
+	for (u32 width = 1; width <= WEFT_WINDOW; width += WEFT_WINDOW - 1) {
 		KUNIT_ASSERT_EQ(test, w->size, width);
-		for (i = 0; i < width; i++) {
+		for (u32 i = 0; i < width; i++) {
 			struct weft_inbound *m = weft_window_at(w, w->next + i);
 
 			KUNIT_EXPECT_FALSE(test, m->recv.active);
-			for (j = 0; j < MAX_SGE; j++)
+			for (u32 j = 0; j < MAX_SGE; j++)
 				m->recv.sge[j].addr = i * MAX_SGE + j;
 		}
-		for (i = 0; i < width; i++) {
+		for (u32 i = 0; i < width; i++) {
 			struct weft_inbound *m = weft_window_at(w, w->next + i);
 
-			for (j = 0; j < MAX_SGE; j++)
+			for (u32 j = 0; j < MAX_SGE; j++)
 				KUNIT_EXPECT_EQ(test, m->recv.sge[j].addr, (u64)i * MAX_SGE + j);
 		}
 		/* A second time nothing is left to do. */
@@ -96,7 +95,6 @@ static void window_message_tells(struct kunit *test)
 static void window_refuses(struct kunit *test)
 {
 	struct weft_window *w = window(test);
-	u32 i;
 
 	/* Numbers begin at 1: behind the window, and before it. */
 	KUNIT_EXPECT_EQ(test, segment(w, 1 + w->size, 0, 4, true), WEFT_DU_MSN_RANGE);
@@ -116,7 +114,7 @@ static void window_refuses(struct kunit *test)
 	weft_window_start(w);
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 4, false), 0);
 	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1, 4), 0);
-	for (i = 1; i <= w->size; i++)
+	for (u32 i = 1; i <= w->size; i++)
 		KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1 + i, 0), WEFT_DU_MSN_RANGE);
 	weft_window_pass(w);
 	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1, 0), WEFT_DU_MSN_RANGE);

@@ -67,13 +67,12 @@ static void key_against_oracle(struct kunit *test)
 {
 	const u64 first = 5, length = 7, top = 20;
 	struct weft_mr *mr = region(test, first, length);
-	u64 addr, len, byte;
 
-	for (addr = 0; addr < top; addr++) {
-		for (len = 1; len < top; len++) {
+	for (u64 addr = 0; addr < top; addr++) {
+		for (u64 len = 1; len < top; len++) {
 			bool inside = true;
 
-			for (byte = addr; byte < addr + len; byte++)
+			for (u64 byte = addr; byte < addr + len; byte++)
 				inside &= byte >= first && byte < first + length;
 			KUNIT_EXPECT_EQ_MSG(test, at(mr, addr, len) == WEFT_KEY_OK, inside,
 					    "addr %llu len %llu", addr, len);
@@ -119,11 +118,10 @@ static void key_rights(struct kunit *test)
 		IB_ACCESS_REMOTE_WRITE, IB_ACCESS_REMOTE_ATOMIC,
 	};
 	struct weft_mr *mr = region(test, IOVA, LENGTH);
-	size_t have, need;
 
-	for (have = 0; have < ARRAY_SIZE(rights); have++) {
+	for (size_t have = 0; have < ARRAY_SIZE(rights); have++) {
 		mr->access = rights[have];
-		for (need = 0; need < ARRAY_SIZE(rights); need++)
+		for (size_t need = 0; need < ARRAY_SIZE(rights); need++)
 			KUNIT_EXPECT_EQ_MSG(test,
 					    weft_mr_check(mr, STAG, &pd, 0, IOVA, 1, rights[need]),
 					    have == need ? WEFT_KEY_OK : WEFT_KEY_ACCESS,
@@ -153,9 +151,8 @@ static void key_domain(struct kunit *test)
 static void key_stale(struct kunit *test)
 {
 	struct weft_mr *mr = region(test, IOVA, LENGTH);
-	unsigned int bit;
 
-	for (bit = 0; bit < 32; bit++)
+	for (unsigned int bit = 0; bit < 32; bit++)
 		KUNIT_EXPECT_EQ_MSG(test, weft_mr_check(mr, STAG ^ BIT(bit), &pd, 0, IOVA,
 							1, IB_ACCESS_REMOTE_READ), WEFT_KEY_UNKNOWN,
 				    "bit %u", bit);

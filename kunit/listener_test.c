@@ -216,7 +216,6 @@ static void listener_tries_again(struct kunit *test)
 	struct host *h = host_new(test);
 	struct iw_cm_id id;
 	struct fake *peer;
-	int i;
 
 	host_id(h, &id);
 	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 5), 0);
@@ -225,7 +224,7 @@ static void listener_tries_again(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, peer);
 	settle();
 	KUNIT_EXPECT_PTR_EQ(test, host_conn(h), NULL);
-	for (i = 0; i < 100 && !host_conn(h); i++)
+	for (int i = 0; i < 100 && !host_conn(h); i++)
 		msleep(20);
 	KUNIT_EXPECT_PTR_NE(test, host_conn(h), NULL);
 	weft_llp_close(&peer->llp, true);
@@ -273,12 +272,11 @@ static void ending_work(struct work_struct *work)
 static void ending_begin(struct kunit *test, struct ending *ending, struct iw_cm_id *id)
 {
 	struct weft_listener *listener = of(id);
-	int i;
 
 	ending->id = id;
 	INIT_WORK_ONSTACK(&ending->work, ending_work);
 	queue_work(system_unbound_wq, &ending->work);
-	for (i = 0; i < 1000 && READ_ONCE(listener->id); i++)
+	for (int i = 0; i < 1000 && READ_ONCE(listener->id); i++)
 		msleep(20);
 	KUNIT_EXPECT_PTR_EQ(test, listener->id, NULL);
 }
@@ -298,9 +296,8 @@ static void listener_ends_amid_accept(struct kunit *test)
 	struct fake_hold hold;
 	struct iw_cm_id id;
 	struct fake *peer;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(places); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		host_id(h, &id);
 		KUNIT_EXPECT_EQ(test, host_listen(h, &id, places[i], 5), 0);
 		fake_hold_init(&hold);

@@ -88,9 +88,7 @@ static bool done(struct loan_bench *l)
 /* Sends so much that lending is tried next. */
 static void warm(struct kunit *test, struct loan_bench *l)
 {
-	u32 i;
-
-	for (i = 0; i * 100000 < WEFT_LOAN_AFTER; i++) {
+	for (u32 i = 0; i * 100000 < WEFT_LOAN_AFTER; i++) {
 		write(l, 0, 100000);
 		take(l);
 		KUNIT_EXPECT_TRUE(test, done(l));
@@ -197,11 +195,10 @@ static void loan_goes_on(struct kunit *test)
 static void loan_copied(struct kunit *test)
 {
 	struct loan_bench *l = bench_new(test, false);
-	int i;
 
 	warm(test, l);
 	l->e->fake->script.copies = true;
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		write(l, 0, 150000);
 		take(l);
 		expect_write(test, l, 0, 150000);
@@ -332,11 +329,10 @@ static void loan_unsignaled(struct kunit *test)
 	struct loan_bench *l = bench_new(test, false);
 	struct weft_sq_wr *wr;
 	struct weft_cqe cqe;
-	int i;
 
 	warmer(test, l);
 	l->e->fake->script.keeps = true;
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		wr = end_wr(l->e, WEFT_OP_WRITE, 0, 40000);
 		end_remote(wr, 0);
 		if (i < 2)
@@ -359,9 +355,8 @@ static void loan_unsignaled(struct kunit *test)
 static void loan_partial(struct kunit *test)
 {
 	static const u32 bites[] = { 999, 4096, 60001 };
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(bites); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(bites); i++) {
 		struct loan_bench *l = bench_new(test, false);
 
 		warmer(test, l);

@@ -119,7 +119,6 @@ static void small_counters_stay_at_their_end(struct kunit *test)
 static void wrong_questions_get_no_counters(struct kunit *test)
 {
 	struct pma_asked *a = asked_new(test);
-	int i;
 
 	weft_count(a->dev.counters, WEFT_CNT_TX_BYTES, 1 << 20);
 	KUNIT_EXPECT_EQ(test, ask(a, cpu_to_be16(0x1234)), REPLIES);
@@ -127,7 +126,7 @@ static void wrong_questions_get_no_counters(struct kunit *test)
 	a->in.data[OF_PORT] = 2;
 	KUNIT_EXPECT_EQ(test, ask(a, IB_PMA_PORT_COUNTERS_EXT), REPLIES);
 	KUNIT_EXPECT_EQ(test, status_of(a), IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE);
-	for (i = 0; i < sizeof(a->out.data); i++)
+	for (int i = 0; i < sizeof(a->out.data); i++)
 		KUNIT_EXPECT_EQ(test, a->out.data[i], 0);
 	free_percpu(a->dev.counters);
 }

@@ -240,12 +240,11 @@ static void modify_gone(struct kunit *test)
 	static const enum ib_qp_state states[] = { IB_QPS_SQD, IB_QPS_ERR };
 	struct ib_qp_attr attr = {};
 	struct bench *b = setup(test, ORD);
-	size_t i;
 
 	weft_qp_put(&b->engine.qp); /* the table's */
 	KUNIT_EXPECT_TRUE(test, completion_done(&b->entry.gone));
 	weft_baton_lock(&b->engine.qp.tx_lock); /* a worker leaves word */
-	for (i = 0; i < ARRAY_SIZE(states); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
 		attr.qp_state = states[i];
 		KUNIT_EXPECT_EQ_MSG(test, -EINVAL,
 				    weft_modify_qp(&b->engine.qp.ib, &attr, IB_QP_STATE, NULL),

@@ -84,9 +84,8 @@ static const struct weft_cqe *completion(const struct sends *s, u32 index)
 static void inflight_is_a_ring(struct kunit *test)
 {
 	struct sends *s = sends(test);
-	u32 i;
 
-	for (i = 0; i < 3 * REQUESTS; i++) {
+	for (u32 i = 0; i < 3 * REQUESTS; i++) {
 		KUNIT_EXPECT_FALSE(test, weft_inflight_full(&s->list));
 		add(s, i, true);
 		KUNIT_EXPECT_PTR_EQ(test, weft_inflight_last(&s->list),
@@ -199,11 +198,10 @@ static void reads_are_a_ring(struct kunit *test)
 {
 	struct weft_reads reads = {};
 	struct weft_read *read, *oldest;
-	u32 i;
 
 	KUNIT_ASSERT_EQ(test, weft_reads_start(&reads, 3, 2, NULL), 0);
 	KUNIT_EXPECT_NULL(test, weft_reads_oldest(&reads));
-	for (i = 0; i < 10; i++) {
+	for (u32 i = 0; i < 10; i++) {
 		KUNIT_EXPECT_FALSE(test, weft_reads_full(&reads));
 		oldest = weft_reads_oldest(&reads);
 		read = weft_reads_next(&reads, i);
@@ -273,10 +271,9 @@ static void answers_in_order(struct kunit *test)
 	struct weft_read_req read = {};
 	const struct weft_peer_read *answer;
 	struct weft_peer_reads answers = {};
-	u32 i;
 
 	KUNIT_ASSERT_EQ(test, weft_peer_reads_start(&answers, 2, NULL), 0);
-	for (i = 0; i < 5; i++) {
+	for (u32 i = 0; i < 5; i++) {
 		read.size = i;
 		atomic.id = i;
 		weft_peer_reads_push_read(&answers, &read);

@@ -135,14 +135,13 @@ static void flow_in_pieces(struct kunit *test)
 	struct routes *r = routes_gather(test, 2);
 	const u32 len = weft_fpdu_len(100);
 	u8 *three = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
-	u32 cut, i;
 	int ret;
 
 	KUNIT_ASSERT_NOT_NULL(test, three);
 	r->b.idle = true;
-	for (i = 0; i < 3; i++)
+	for (u32 i = 0; i < 3; i++)
 		weft_fpdu_begin(three + i * len, 100);
-	for (cut = 1; cut < 3 * len; cut += 7) {
+	for (u32 cut = 1; cut < 3 * len; cut += 7) {
 		weft_llp_lock(r->a.llp);
 		ret = weft_llp_send_page(r->a.llp, virt_to_page(three), offset_in_page(three),
 					 cut, true);
@@ -218,9 +217,8 @@ static void flow_ack_of_nothing(struct kunit *test)
 		{ .type = WEFT_PATH_END, .ack = 4 },
 	};
 	struct routes *r;
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(wrong); i++) {
 		r = routes_gather(test, 2);
 		r->a.idle = true;
 		r->b.idle = true;
@@ -273,9 +271,8 @@ static void flow_too_many_bytes(struct kunit *test)
 	const u32 most = WEFT_PATH_WINDOW_BYTES / WEFT_PATH_MAX_FPDU;
 	struct weft_path_hdr hdr = { .type = WEFT_PATH_SEGMENT };
 	struct routes *r;
-	u32 first;
 
-	for (first = 0; first < 2; first++) {
+	for (u32 first = 0; first < 2; first++) {
 		r = routes_gather(test, 2);
 		r->b.idle = true;
 		for (hdr.ssn = first; hdr.ssn < first + most; hdr.ssn++) {
@@ -319,9 +316,8 @@ static void flow_keeps_within(struct kunit *test)
 	const u32 len[] = { 4, longest };
 	const u32 most[] = { WEFT_PATH_WINDOW, WEFT_PATH_WINDOW_BYTES / WEFT_PATH_MAX_FPDU };
 	struct routes *r;
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(len); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(len); i++) {
 		r = routes_gather(test, 2);
 		r->b.idle = true;
 		send_all(&r->a, len[i]);
@@ -427,11 +423,10 @@ static void flow_wrong_ends(struct kunit *test)
 		  { .type = WEFT_PATH_END, .ssn = WEFT_PATH_WINDOW + 1 } },
 	};
 	struct routes *r;
-	u32 i, n;
 
-	for (i = 0; i < ARRAY_SIZE(frames); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(frames); i++) {
 		r = routes_gather(test, 2);
-		for (n = 0; n < 2; n++) {
+		for (u32 n = 0; n < 2; n++) {
 			expect_alive(&r->b);
 			route_feed(&r->b, n, &frames[i][n],
 				   frames[i][n].type == WEFT_PATH_SEGMENT ? 20 : 0);
@@ -519,12 +514,11 @@ static void flow_keeps_place(struct kunit *test)
 	struct workqueue_struct *blocked = alloc_ordered_workqueue("weft_kunit_blocked", 0);
 	struct routes *r = routes_gather(test, 2);
 	struct weft_paths *p = r->a.p;
-	u32 timed;
 
 	KUNIT_ASSERT_NOT_NULL(test, blocked);
 	watched = &r->a;
 	swap(weft_workqueue, blocked);
-	for (timed = 0; timed < 2; timed++) {
+	for (u32 timed = 0; timed < 2; timed++) {
 		cancel_delayed_work_sync(&p->work);
 		p->is_due = false;
 		if (timed)

@@ -22,18 +22,14 @@ static u32 num_up(const struct route *end)
 /* Has all that follows take this path. */
 static void use_only(struct route *end, u32 number)
 {
-	u32 i;
-
-	for (i = 0; i < WEFT_MAX_PATHS; i++)
+	for (u32 i = 0; i < WEFT_MAX_PATHS; i++)
 		if (weft_path_is_up(&end->p->path[i]))
 			route_fake(end, i)->script.window = i == number ? 4 << 20 : 0;
 }
 
 static void use_all(struct route *end)
 {
-	u32 i;
-
-	for (i = 0; i < WEFT_MAX_PATHS; i++)
+	for (u32 i = 0; i < WEFT_MAX_PATHS; i++)
 		if (weft_path_is_up(&end->p->path[i]))
 			route_fake(end, i)->script.window = 4 << 20;
 	route_look(end);
@@ -185,9 +181,8 @@ static void join_damaged(struct kunit *test)
 	const u32 at[] = { 1, 2, 3, 7, 12, 15, 5000, LEN + 17 };
 	struct routes *r;
 	struct fake *bad;
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(at); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(at); i++) {
 		r = routes_gather(test, 2);
 		bad = route_fake(&r->b, 1);
 		bad->damage = bad->arrived + at[i];
@@ -207,9 +202,8 @@ static void join_wrong_length(struct kunit *test)
 	const u16 wrong[] = { 0, 1, WEFT_PATH_HDR_LEN - 1, WEFT_PATH_MAX_ULPDU + 1, 0xffff };
 	u8 bytes[100] = {};
 	struct routes *r;
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(wrong); i++) {
 		r = routes_gather(test, 2);
 		weft_put_be16(bytes, wrong[i]);
 		fake_feed(route_fake(&r->b, 1), bytes, sizeof(bytes));
@@ -272,17 +266,16 @@ static void join_stalls(struct kunit *test)
 static void join_all_stall(struct kunit *test)
 {
 	struct routes *r = routes_that_stall(test, 2);
-	u32 i;
 
 	cut(r, 0, true);
 	cut(r, 1, true);
-	for (i = 0; i < 2; i++) {
+	for (u32 i = 0; i < 2; i++) {
 		use_only(&r->a, i);
 		route_send_many(&r->a, 3, LEN);
 	}
 	use_all(&r->a);
 	weft_baton_lock(&r->a.p->lock);
-	for (i = 0; i < 2; i++)
+	for (u32 i = 0; i < 2; i++)
 		r->a.p->path[i].since -= 10 * HZ;
 	weft_baton_unlock(&r->a.p->lock);
 	route_look(&r->a);
@@ -292,7 +285,7 @@ static void join_all_stall(struct kunit *test)
 	route_send_many(&r->a, 1, LEN);
 	KUNIT_EXPECT_TRUE(test, list_empty(&r->a.p->waiting));
 	weft_baton_lock(&r->a.p->lock);
-	for (i = 0; i < 2; i++)
+	for (u32 i = 0; i < 2; i++)
 		r->a.p->path[i].since = jiffies;
 	weft_baton_unlock(&r->a.p->lock);
 	cut(r, 0, false);
@@ -438,9 +431,8 @@ static void join_silent(struct kunit *test)
 static void join_again(struct kunit *test)
 {
 	struct routes *r = routes_gather(test, 2);
-	u32 i;
 
-	for (i = 1; i <= 3; i++) {
+	for (u32 i = 1; i <= 3; i++) {
 		fake_die(route_fake(i % 2 ? &r->a : &r->b, i % 2), -ECONNRESET);
 		settle();
 		expect_counts(&r->a, i, i);
@@ -531,9 +523,7 @@ static u32 num_whole(struct routes *r)
 /* No link is cut any more. */
 static void mend(struct routes *r)
 {
-	u32 i;
-
-	for (i = 0; i < WEFT_MAX_PATHS; i++) {
+	for (u32 i = 0; i < WEFT_MAX_PATHS; i++) {
 		if (weft_path_is_up(&r->a.p->path[i]))
 			route_fake(&r->a, i)->script.stuck = false;
 		if (weft_path_is_up(&r->b.p->path[i]))

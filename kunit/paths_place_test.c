@@ -167,9 +167,8 @@ static void place_damaged(struct kunit *test)
 	const u32 at[] = { 3, 8, 20, 9000, 15999 };
 	struct fake *bad;
 	struct pair *p;
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(at); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(at); i++) {
 		p = pair_new(test);
 		bad = path_of(p->b, 1);
 		bad->damage = bad->arrived + at[i];

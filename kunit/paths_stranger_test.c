@@ -85,10 +85,9 @@ static void stranger_says_anything(struct kunit *test)
 	u8 ulpdu[WEFT_PATH_HDR_LEN + 24] = {};
 	struct fake *lurker, *end;
 	struct routes *r;
-	u32 type, i;
 
-	for (type = 0; type < 12; type++) {
-		for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+	for (u32 type = 0; type < 12; type++) {
+		for (u32 i = 0; i < ARRAY_SIZE(lengths); i++) {
 			r = routes_with_one(test);
 			lurker = lurk(test);
 			end = lure(r, lurker);
@@ -350,10 +349,9 @@ static void stranger_proofs(struct kunit *test)
 		.responder = true, .number = 3, .addr = { [10] = 0xff, 0xff, 10, 9, 0, 2 },
 		.joined = 0x1111111111111111, .challenged = 0x2222222222222222,
 	};
-	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, p);
-	for (i = 0; i < WEFT_PATH_KEY_LEN; i++)
+	for (u32 i = 0; i < WEFT_PATH_KEY_LEN; i++)
 		p->addrs.key[i] = i;
 	KUNIT_EXPECT_EQ(test, weft_path_proof(p, &claim), 0x75d8a32477a64902ULL);
 	claim.responder = false;

@@ -57,7 +57,6 @@ static void peers_by_prefix(struct kunit *test)
 		{ "::ffff:10.1.2.3", NONE },
 	};
 	struct weft_peers peers;
-	u32 i;
 
 	weft_peers_init(&peers);
 	KUNIT_EXPECT_EQ(test, said_of(&peers, "10.1.2.3"), NONE);
@@ -66,7 +65,7 @@ static void peers_by_prefix(struct kunit *test)
 	add(test, &peers, "2001:db8::/49=large");
 	add(test, &peers, "fd00::9=0512");	/* decimal, as every number here */
 	add(test, &peers, "fd00::/16=65536");
-	for (i = 0; i < ARRAY_SIZE(cases); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++)
 		KUNIT_EXPECT_EQ_MSG(test, said_of(&peers, cases[i].addr), cases[i].longest, "%s",
 				    cases[i].addr);
 	/* A prefix of no bits is a family. */
@@ -86,9 +85,8 @@ static void peers_misspelt(struct kunit *test)
 	};
 	char copy[PEER_TEXT];
 	struct weft_fpdu_peer peer;
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		strscpy(copy, cases[i], sizeof(copy));
 		KUNIT_EXPECT_EQ_MSG(test, weft_peer_parse(copy, &peer), -EINVAL, "%s", cases[i]);
 	}
@@ -141,9 +139,8 @@ static void peers_are_sent(struct kunit *test)
 		{ "10.0.0.2=16384", 11 * 1448, 11 * 1448 },
 		{ "10.0.0.2=large", 40024, 40024 },
 	};
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		const char *name = cases[i].entry ?: "no entry";
 
 		KUNIT_EXPECT_EQ_MSG(test, longest_sent(test, cases[i].entry, true),

@@ -52,9 +52,8 @@ static void post_send_kinds(struct kunit *test)
 		{ IOVA, 10, STAG }, { IOVA + 10, 20, STAG }, { IOVA + 30, 30, STAG },
 	};
 	const struct ib_send_wr *bad;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct bench *b = kernel_bench(test);
 		struct ib_rdma_wr wr = {
 			.wr = {
@@ -102,9 +101,8 @@ static void post_atomics(struct kunit *test)
 	};
 	struct ib_sge sge = { IOVA + 8, 8, STAG };
 	const struct ib_send_wr *bad;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct bench *b = kernel_bench(test);
 		struct ib_atomic_wr wr = {
 			.wr = {
@@ -190,9 +188,8 @@ static void post_inline(struct kunit *test)
 	};
 	const struct ib_send_wr *bad;
 	const struct weft_sq_wr *first;
-	u32 i;
 
-	for (i = 0; i < sizeof(payload); i++)
+	for (u32 i = 0; i < sizeof(payload); i++)
 		payload[i] = 3 * i;
 	sq_ctl(b)->producer = BLOCKS - 1;
 	sq_ctl(b)->consumer = BLOCKS - 1;
@@ -233,9 +230,8 @@ static void post_refuses(struct kunit *test)
 	struct bench *b = kernel_bench(test);
 	struct ib_sge sge[MAX_SGE + 1] = {};
 	const struct ib_send_wr *bad;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct ib_send_wr wr = {
 			.sg_list = sge,
 			.num_sge = cases[i].num_sge,
@@ -255,9 +251,8 @@ static void post_full(struct kunit *test)
 	struct bench *b = kernel_bench(test);
 	struct ib_send_wr wr[BLOCKS + 1] = {};
 	const struct ib_send_wr *bad;
-	u32 i;
 
-	for (i = 0; i <= BLOCKS; i++) {
+	for (u32 i = 0; i <= BLOCKS; i++) {
 		wr[i].opcode = IB_WR_SEND;
 		wr[i].wr_id = i;
 		wr[i].next = i < BLOCKS ? &wr[i + 1] : NULL;
@@ -265,7 +260,7 @@ static void post_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send(b, wr, &bad), -ENOMEM);
 	KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_send_wr *)&wr[BLOCKS]);
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, (u32)BLOCKS);
-	for (i = 0; i < BLOCKS; i++)
+	for (u32 i = 0; i < BLOCKS; i++)
 		KUNIT_EXPECT_EQ(test, block(b, i)->wr_id, (u64)i);
 
 	weft_ring_release(&b->engine.qp.sq, 1);
@@ -316,9 +311,8 @@ static void post_states(struct kunit *test)
 	struct ib_recv_wr recv = {};
 	const struct ib_send_wr *bad;
 	const struct ib_recv_wr *bad_recv;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(states); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
 		struct bench *b = kernel_bench(test);
 
 		b->engine.qp.state = states[i].state;
@@ -395,13 +389,12 @@ static void post_dropped(struct kunit *test)
 	struct weft_completion got = { .qpn = b->engine.qp.acc.qpn + 1, .opcode = WEFT_OP_RECV };
 	struct ib_wc wc[2];
 	bool more;
-	u32 i;
 
 	xa_store(&b->dev.qps, b->engine.qp.acc.qpn, &b->entry, GFP_KERNEL);
 	b->cq.ib.device = &b->dev.ib;
 	KUNIT_ASSERT_EQ(test, weft_ring_create(&b->cq.ring, 4 * WEFT_CQ_SLICE,
 					       sizeof(struct weft_cqe), NULL, NULL), 0);
-	for (i = 0; i < 3 * WEFT_CQ_SLICE; i++)
+	for (u32 i = 0; i < 3 * WEFT_CQ_SLICE; i++)
 		KUNIT_EXPECT_TRUE(test, weft_cq_add(&b->cq, &got));
 	got.qpn = b->engine.qp.acc.qpn;
 	KUNIT_EXPECT_TRUE(test, weft_cq_add(&b->cq, &got));
@@ -427,9 +420,8 @@ static void post_receives(struct kunit *test)
 	const struct ib_recv_wr *bad = NULL;
 	struct weft_sge taken[MAX_RECV_SGE];
 	struct weft_recv recv = { .sge = taken };
-	u32 i;
 
-	for (i = 0; i <= RECEIVES; i++) {
+	for (u32 i = 0; i <= RECEIVES; i++) {
 		wr[i].wr_id = 0x10 + i;
 		wr[i].sg_list = sge;
 		wr[i].num_sge = i % (MAX_RECV_SGE + 1);
@@ -437,7 +429,7 @@ static void post_receives(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, wr, &bad), -ENOMEM);
 	KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_recv_wr *)&wr[RECEIVES]);
-	for (i = 0; i < RECEIVES; i++) {
+	for (u32 i = 0; i < RECEIVES; i++) {
 		KUNIT_ASSERT_EQ(test, weft_rq_take(b->engine.qp.rq, &recv, NULL), 1);
 		KUNIT_EXPECT_EQ(test, recv.wr_id, 0x10ULL + i);
 		KUNIT_EXPECT_EQ(test, recv.num_sge, i % (MAX_RECV_SGE + 1));

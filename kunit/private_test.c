@@ -25,13 +25,12 @@ struct talk {
 static struct talk *talk_new(struct kunit *test, bool visited)
 {
 	struct talk *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	t->said = kunit_kzalloc(test, WEFT_MPA_MAX_PRIVATE, GFP_KERNEL);
 	t->heard = kunit_kzalloc(test, WEFT_MPA_MAX_PRIVATE, GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, t->said && t->heard);
-	for (i = 0; i < WEFT_MPA_MAX_PRIVATE; i++)
+	for (u32 i = 0; i < WEFT_MPA_MAX_PRIVATE; i++)
 		t->said[i] = 7 * i + 1;
 	fake_begin();
 	t->h = host_new(test);
@@ -84,9 +83,7 @@ static void expect_heard(struct kunit *test, struct talk *t, bool reply, u16 len
 
 static void private_of_request(struct kunit *test)
 {
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(lengths); i++) {
 		struct talk *t = talk_new(test, false);
 		int ret = host_connect_with(t->h, t->said, lengths[i]);
 
@@ -112,10 +109,9 @@ static void private_of_request(struct kunit *test)
 static void private_of_reply(struct kunit *test)
 {
 	struct weft_mpa_frame reply;
-	u32 i, kind;
 
-	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
-		for (kind = 0; kind < 4; kind++) {
+	for (u32 i = 0; i < ARRAY_SIZE(lengths); i++) {
+		for (u32 kind = 0; kind < 4; kind++) {
 			struct talk *t;
 
 			reply = a_reply;
@@ -146,10 +142,8 @@ static void private_of_reply(struct kunit *test)
 /* Of a Request that comes, also one of revision 2 whose flag for enhanced setup is clear. */
 static void private_of_visitor(struct kunit *test)
 {
-	u32 i, kind;
-
-	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
-		for (kind = 0; kind < 3; kind++) {
+	for (u32 i = 0; i < ARRAY_SIZE(lengths); i++) {
+		for (u32 kind = 0; kind < 3; kind++) {
 			struct talk *t;
 			struct weft_mpa_frame request = a_request;
 			const struct host_event *e;
@@ -173,10 +167,8 @@ static void private_of_visitor(struct kunit *test)
 /* Of our own answer, to a peer of either revision. iw_cm counts a Reject's with eight bits. */
 static void private_of_answer(struct kunit *test)
 {
-	u32 i, kind;
-
-	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
-		for (kind = 0; kind < (lengths[i] > U8_MAX ? 2 : 4); kind++) {
+	for (u32 i = 0; i < ARRAY_SIZE(lengths); i++) {
+		for (u32 kind = 0; kind < (lengths[i] > U8_MAX ? 2 : 4); kind++) {
 			struct talk *t = talk_new(test, true);
 			struct weft_mpa_frame request = a_request;
 			struct iw_cm_conn_param param = { .private_data = t->said,

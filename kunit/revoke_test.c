@@ -33,7 +33,6 @@ struct bench {
 static struct bench *setup(struct kunit *test)
 {
 	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
-	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, b);
 	xa_init_flags(&b->dev.mrs, XA_FLAGS_ALLOC);
@@ -53,7 +52,7 @@ static struct bench *setup(struct kunit *test)
 	b->other_qp.rights = WEFT_ACCESS_REMOTE;
 	sg_init_table(b->sg, PAGES);
 	/* In reverse, so that pages that happen to be neighbours do not look it. */
-	for (i = PAGES - 1; i >= 0; i--) {
+	for (int i = PAGES - 1; i >= 0; i--) {
 		b->page[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
 		KUNIT_ASSERT_NOT_NULL(test, b->page[i]);
 		sg_set_page(&b->sg[i], b->page[i], PAGE_SIZE, 0);
@@ -65,8 +64,6 @@ static struct bench *setup(struct kunit *test)
 
 static void teardown(struct kunit *test, struct bench *b)
 {
-	int i;
-
 	if (b->region)
 		KUNIT_EXPECT_EQ(test, weft_dereg_mr(&b->region->ib, NULL), 0);
 	KUNIT_EXPECT_TRUE(test, xa_empty(&b->dev.mrs));
@@ -74,7 +71,7 @@ static void teardown(struct kunit *test, struct bench *b)
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mw), 0);
 	xa_destroy(&b->dev.mrs);
 	kfree(b->dev.local);
-	for (i = 0; i < PAGES; i++)
+	for (int i = 0; i < PAGES; i++)
 		__free_page(b->page[i]);
 }
 
@@ -371,11 +368,10 @@ static void window_refused(struct kunit *test)
 	struct weft_bind bind;
 	struct weft_mw mw;
 	struct weft_mr *mr;
-	size_t i;
 	u32 key;
 
 	region(test, b, MAY_BIND);
-	for (i = 0; i < ARRAY_SIZE(types); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		window(test, b, &mw, types[i]);
 		key = mw.ib.rkey;
 		bind = draft(b);
@@ -631,7 +627,6 @@ static void end_waits(struct kunit *test)
 	struct task_struct *task;
 	enum weft_key_error err;
 	struct end e;
-	int ms;
 
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "one processor: nobody can be inside meanwhile");
@@ -650,7 +645,7 @@ static void end_waits(struct kunit *test)
 	held = weft_mr_access(&b->qp, &b->pd, mr->stag, 0, 1, IB_ACCESS_REMOTE_WRITE, &err);
 	wake_up_process(task);
 	if (held) {
-		for (ms = 0; ms < 5000 && !begun; ms++) {
+		for (int ms = 0; ms < 5000 && !begun; ms++) {
 			mdelay(1);
 			begun = READ_ONCE(e.begun);
 		}

@@ -35,13 +35,10 @@ static const u32 heads[] = { 0, 1, SLOTS - 1, SLOTS, 12345, 0x7fffffff,
 
 static void ring_honest_producer(struct kunit *test)
 {
-	size_t i;
-	u32 n;
-
-	for (i = 0; i < ARRAY_SIZE(heads); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
 		struct weft_ring *ring = ring_at(test, heads[i]);
 
-		for (n = 0; n <= SLOTS; n++) {
+		for (u32 n = 0; n <= SLOTS; n++) {
 			ctl(ring)->producer = heads[i] + n;
 			KUNIT_EXPECT_EQ_MSG(test, weft_ring_pending(ring), (int)n,
 					    "head %#x", heads[i]);
@@ -53,12 +50,11 @@ static void ring_hostile_producer(struct kunit *test)
 {
 	static const u32 too_far[] = { SLOTS + 1, 2 * SLOTS, 0x7fffffff,
 				       0x80000000, U32_MAX - 1, U32_MAX };
-	size_t i, j;
 
-	for (i = 0; i < ARRAY_SIZE(heads); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
 		struct weft_ring *ring = ring_at(test, heads[i]);
 
-		for (j = 0; j < ARRAY_SIZE(too_far); j++) {
+		for (size_t j = 0; j < ARRAY_SIZE(too_far); j++) {
 			ctl(ring)->producer = heads[i] + too_far[j];
 			KUNIT_EXPECT_EQ_MSG(test, weft_ring_pending(ring), -EINVAL,
 					    "head %#x + %#x", heads[i], too_far[j]);
@@ -70,11 +66,9 @@ static void ring_hostile_producer(struct kunit *test)
 static void ring_slots(struct kunit *test)
 {
 	struct weft_ring *ring = ring_at(test, 0);
-	size_t i;
-	u32 n;
 
-	for (i = 0; i < ARRAY_SIZE(heads); i++) {
-		for (n = 0; n < 2 * SLOTS; n++) {
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
+		for (u32 n = 0; n < 2 * SLOTS; n++) {
 			u32 index = heads[i] + n;
 
 			KUNIT_EXPECT_PTR_EQ(test, weft_ring_slot(ring, index),

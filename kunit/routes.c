@@ -22,10 +22,8 @@ static u8 byte_of(u32 number, u32 at)
 
 static void check_segment(struct route *end, const u8 *segment, u32 len)
 {
-	u32 at;
-
 	KUNIT_EXPECT_EQ(end->test, weft_get_be32(segment), end->taken);
-	for (at = 4; at < len; at++) {
+	for (u32 at = 4; at < len; at++) {
 		if (segment[at] != byte_of(end->taken, at)) {
 			KUNIT_FAIL(end->test, "segment %u is damaged at %u", end->taken, at);
 			break;
@@ -136,10 +134,9 @@ struct routes *routes_make(struct kunit *test, u32 a_paths, u32 b_paths)
 struct routes *routes_gather(struct kunit *test, u32 paths)
 {
 	struct routes *r = routes_make(test, paths, paths);
-	u32 i;
 
 	settle();
-	for (i = 0; i < paths; i++) {
+	for (u32 i = 0; i < paths; i++) {
 		KUNIT_ASSERT_TRUE(test, weft_path_is_up(&r->a.p->path[i]));
 		KUNIT_ASSERT_TRUE(test, weft_path_is_up(&r->b.p->path[i]));
 	}
@@ -174,13 +171,12 @@ struct fake *route_fake(struct route *end, u32 number)
 int route_send(struct route *end, u32 len)
 {
 	u8 *fpdu = kzalloc(WEFT_PATH_MAX_FPDU, GFP_KERNEL), *segment;
-	u32 at;
 	int ret;
 
 	KUNIT_ASSERT_NOT_NULL(end->test, fpdu);
 	segment = weft_fpdu_begin(fpdu, len);
 	weft_put_be32(segment, end->sent);
-	for (at = 4; at < len; at++)
+	for (u32 at = 4; at < len; at++)
 		segment[at] = byte_of(end->sent, at);
 	weft_llp_lock(end->llp);
 	ret = weft_llp_send_page(end->llp, virt_to_page(fpdu), offset_in_page(fpdu),

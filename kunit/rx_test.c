@@ -55,10 +55,8 @@ static struct rx_bench *ready(struct kunit *test, bool crc)
 /* In pieces of every size. */
 static void rx_pieces(struct kunit *test)
 {
-	u32 cut, crc;
-
-	for (crc = 0; crc < 2; crc++) {
-		for (cut = 1; cut < 60; cut++) {
+	for (u32 crc = 0; crc < 2; crc++) {
+		for (u32 cut = 1; cut < 60; cut++) {
 			struct rx_bench *r = ready(test, crc);
 
 			r->e->fake->script.cut = cut;
@@ -207,10 +205,8 @@ static void rx_starves_no_longer(struct kunit *test)
 /* A SEND that finds no receive stops the reading, and goes on with the next that is posted. */
 static void rx_no_receive(struct kunit *test)
 {
-	u32 cut, crc;
-
-	for (crc = 0; crc < 2; crc++) {
-		for (cut = 0; cut < 50; cut += 7) {
+	for (u32 crc = 0; crc < 2; crc++) {
+		for (u32 cut = 0; cut < 50; cut += 7) {
 			struct rx_bench *r = bench_new(test, crc);
 
 			put_all(r);
@@ -322,9 +318,8 @@ static void rx_reset(struct kunit *test)
 static void rx_ends(struct kunit *test)
 {
 	struct rx_bench *r;
-	u32 at, crc;
 
-	for (crc = 0; crc < 2; crc++) {
+	for (u32 crc = 0; crc < 2; crc++) {
 		r = ready(test, crc);
 		fake_feed(r->e->fake, r->tape, r->len);
 		KUNIT_EXPECT_EQ(test, r->e->peer_closed, 0);
@@ -334,7 +329,7 @@ static void rx_ends(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, r->e->failed, 0);
 		bench_free(test, r);
 
-		for (at = 1; at < weft_fpdu_len(WEFT_DDP_TAGGED_LEN + 21); at++) {
+		for (u32 at = 1; at < weft_fpdu_len(WEFT_DDP_TAGGED_LEN + 21); at++) {
 			r = ready(test, crc);
 			fake_feed(r->e->fake, r->tape, at);
 			fake_fin(r->e->fake);
@@ -354,14 +349,13 @@ static void rx_stops_amid(struct kunit *test)
 	struct weft_ddp_hdr hdr = write_hdr(0, true);
 	u8 *payload = kunit_kzalloc(test, 30000, GFP_KERNEL);
 	struct rx_bench *r = bench_new(test, true);
-	u32 fed;
 
 	KUNIT_ASSERT_NOT_NULL(test, payload);
 	put(r, &hdr, payload, 30000);
 	r->e->fake->script.cut = 1000;
 	r->e->fake->script.softirq = true;
 	r->e->fake->lowat = INT_MAX;
-	for (fed = 0; fed <= WEFT_TCP_AT_ONCE + 2 * r->len; fed += r->len)
+	for (u32 fed = 0; fed <= WEFT_TCP_AT_ONCE + 2 * r->len; fed += r->len)
 		fake_feed(r->e->fake, r->tape, r->len);
 	fake_fin(r->e->fake);
 	KUNIT_EXPECT_GT(test, r->e->fake->unread, 0U);
@@ -392,9 +386,8 @@ static void rx_completions(struct kunit *test)
 	struct weft_ddp_hdr hdr;
 	struct weft_cqe cqe;
 	u8 imm[WEFT_IMM_LEN] = { 1, 2, 3, 4 };
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(kinds); i++) {
 		end_receive(r->e, 71 + i, 3000, 200);
 		hdr = send_hdr(i + 1, 0, true);
 		hdr.opcode = kinds[i].opcode;
@@ -404,7 +397,7 @@ static void rx_completions(struct kunit *test)
 	}
 	fake_feed(r->e->fake, r->tape, r->len);
 	settle();
-	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(kinds); i++) {
 		KUNIT_ASSERT_TRUE(test, end_poll(r->e, &cqe));
 		KUNIT_EXPECT_EQ(test, cqe.wr_id, 71ULL + i);
 		KUNIT_EXPECT_EQ(test, WEFT_CQE_FLAGS(cqe.word) & ~WEFT_CQE_PHASE, kinds[i].flags);
@@ -445,20 +438,17 @@ static void note_held(struct ib_cq *cq, void *context)
  */
 static void rx_holds(struct kunit *test)
 {
-	u32 kind;
-
-	for (kind = WEFT_MR_REGION; kind <= WEFT_MR_FAST; kind++) {
+	for (u32 kind = WEFT_MR_REGION; kind <= WEFT_MR_FAST; kind++) {
 		struct rx_bench *r = bench_new(test, false);
 		struct held h = { .mr = &r->e->mr };
 		struct weft_ddp_hdr hdr;
-		u32 i;
 
 		h.mr->kind = kind;
 		rwlock_init(&h.mr->lock);
 		r->e->b->cq.ib.comp_handler = note_held;
 		r->e->b->cq.ib.cq_context = &h;
 		weft_req_notify_cq(&r->e->b->cq.ib, IB_CQ_NEXT_COMP);
-		for (i = 0; i < 2; i++) {
+		for (u32 i = 0; i < 2; i++) {
 			end_receive(r->e, 71 + i, 3000 + 100 * i, 100);
 			hdr = send_hdr(i + 1, 0, true);
 			put(r, &hdr, text, 33);
@@ -466,7 +456,7 @@ static void rx_holds(struct kunit *test)
 		fake_feed(r->e->fake, r->tape, r->len);
 		settle();
 		KUNIT_EXPECT_EQ(test, h.completions, 2U);
-		for (i = 0; i < 2; i++) {
+		for (u32 i = 0; i < 2; i++) {
 			KUNIT_EXPECT_EQ(test, h.refs[i], kind == WEFT_MR_REGION ? 2U : 1U);
 			KUNIT_EXPECT_FALSE(test, h.locked[i]);
 		}
@@ -526,10 +516,9 @@ static void rx_lost_completion(struct kunit *test)
 	struct rx_bench *r = bench_new(test, true);
 	struct weft_ddp_hdr hdr;
 	struct weft_term why;
-	u32 i;
 
 	r->e->b->cq.ring.size = 1;
-	for (i = 0; i < 3; i++) {
+	for (u32 i = 0; i < 3; i++) {
 		end_receive(r->e, 71 + i, 3000 + 100 * i, 100);
 		hdr = send_hdr(i + 1, 0, true);
 		put(r, &hdr, text, 33);

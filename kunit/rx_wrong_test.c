@@ -51,9 +51,8 @@ static void rx_row_damage(struct kunit *test)
 	struct rx_bench *r = bench_new(test, true);
 	struct weft_ddp_hdr hdr;
 	struct weft_term why;
-	u32 i;
 
-	for (i = 0; i < frames; i++) {
+	for (u32 i = 0; i < frames; i++) {
 		hdr = write_hdr(1000 + i * piece, false);
 		put(r, &hdr, text, piece);
 	}
@@ -62,7 +61,7 @@ static void rx_row_damage(struct kunit *test)
 	why = terminate(r);
 	KUNIT_EXPECT_EQ(test, why.layer, (u8)WEFT_TERM_LLP);
 	KUNIT_EXPECT_EQ(test, why.code, (u8)WEFT_MPA_CRC);
-	for (i = 0; i < bad; i++)
+	for (u32 i = 0; i < bad; i++)
 		KUNIT_EXPECT_EQ(test, memcmp(r->e->memory + 1000 + i * piece, text, piece), 0);
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory + 1000 + bad * piece, 0,
 					     END_MEMORY - 1000 - bad * piece), NULL);
@@ -77,7 +76,6 @@ static void rx_unreadable(struct kunit *test)
 	struct sk_buff *skb, *part[2];
 	struct weft_ddp_hdr hdr;
 	struct weft_term why;
-	u32 i;
 
 	hdr = write_hdr(1000, true);
 	put(r, &hdr, text, 21);
@@ -85,7 +83,7 @@ static void rx_unreadable(struct kunit *test)
 	fake_feed(f, r->tape, 8);
 	mutex_lock(&f->lock);
 	skb = skb_peek_tail(&f->in);
-	for (i = 0; i < ARRAY_SIZE(part); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(part); i++) {
 		part[i] = alloc_skb(4, GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, part[i]);
 		skb_put_data(part[i], r->tape + 12 - 4 * i, 4);
@@ -203,10 +201,9 @@ static void rx_read_depth(struct kunit *test)
 	struct weft_ddp_hdr hdr = { .opcode = WEFT_RDMAP_READ_REQ, .last = true, .qn = 1 };
 	struct weft_read_req req = { .sink_stag = 9, .size = 0 };
 	u8 bytes[WEFT_READ_REQ_LEN];
-	u32 i;
 
 	weft_read_req_encode(bytes, &req);
-	for (i = 1; i <= 3; i++) {
+	for (u32 i = 1; i <= 3; i++) {
 		hdr.msn = i;
 		put(r, &hdr, bytes, sizeof(bytes));
 	}

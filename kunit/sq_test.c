@@ -96,10 +96,9 @@ static void expect_verdict(struct kunit *test, struct verdict v, bool good,
 
 static void sq_opcodes(struct kunit *test)
 {
-	unsigned int opcode;
 	char what[24];
 
-	for (opcode = 0; opcode < 256; opcode++) {
+	for (unsigned int opcode = 0; opcode < 256; opcode++) {
 		struct bench *b = setup(test, ORD);
 		struct verdict v;
 
@@ -151,9 +150,8 @@ static void sq_extended(struct kunit *test)
 		  STAG_READ_ONLY, ORD, 8, IB_WC_LOC_PROT_ERR,
 		  WEFT_VE_LOCAL_ACCESS },
 	};
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct bench *b = setup(test, cases[i].ord);
 		struct weft_sq_wr *wr = draft(b);
 
@@ -179,10 +177,9 @@ static void sq_atomic_order(struct kunit *test)
 	struct bench *b = setup(test, ORD);
 	struct weft_inflight *inflight = &b->engine.qp.inflight;
 	struct weft_reads *reads = &b->engine.qp.reads;
-	u32 i;
 
 	b->engine.qp.agreed.extended = true;
-	for (i = 0; i <= ORD; i++) {
+	for (u32 i = 0; i <= ORD; i++) {
 		struct weft_sq_wr *wr = draft(b);
 
 		wr->opcode = i ? WEFT_OP_FETCH_ADD : WEFT_OP_READ;
@@ -260,10 +257,8 @@ static void sq_blocks(struct kunit *test)
 		{ 1, 255, 1 },
 	};
 	char what[40];
-	size_t i;
-	int n;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct bench *b = setup(test, ORD);
 		struct weft_sq_wr *wr = draft(b);
 		struct weft_sge *sge = wr->sge;
@@ -271,7 +266,7 @@ static void sq_blocks(struct kunit *test)
 
 		wr->num_blocks = cases[i].num_blocks;
 		wr->num_sge = cases[i].num_sge;
-		for (n = 0; n < 32; n++)
+		for (int n = 0; n < 32; n++)
 			sge[n] = (struct weft_sge){ IOVA, 1, STAG };
 		v = try(b, cases[i].posted);
 		snprintf(what, sizeof(what), "%u blocks, %u SGEs, %u posted",
@@ -285,9 +280,8 @@ static void sq_blocks(struct kunit *test)
 static void sq_flags(struct kunit *test)
 {
 	char what[24];
-	int bit;
 
-	for (bit = 0; bit < 8; bit++) {
+	for (int bit = 0; bit < 8; bit++) {
 		struct bench *b = setup(test, ORD);
 		struct verdict v;
 
@@ -328,9 +322,8 @@ static void sq_inline(struct kunit *test)
 		{ U32_MAX, 1, 0, 0 },
 	};
 	char what[40];
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct bench *b = setup(test, ORD);
 		struct weft_sq_wr *wr = draft(b);
 		struct verdict v;
@@ -366,9 +359,8 @@ static void sq_keys(struct kunit *test)
 		{ { U64_MAX, 0, U32_MAX }, WEFT_VE_NONE },
 	};
 	char what[24];
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct bench *b = setup(test, ORD);
 		struct weft_sq_wr *wr = draft(b);
 		struct verdict v;
@@ -402,16 +394,14 @@ static void sq_lengths(struct kunit *test)
 		{ { WEFT_MAX_MSG, WEFT_MAX_MSG } },
 	};
 	char what[40];
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct bench *b = setup(test, ORD);
 		struct weft_sq_wr *wr = draft(b);
 		struct verdict v;
-		int n;
 
 		wr->num_sge = 2;
-		for (n = 0; n < 2; n++)
+		for (int n = 0; n < 2; n++)
 			wr->sge[n] = (struct weft_sge){
 				IOVA, cases[i].length[n], STAG_ALL
 			};
@@ -429,9 +419,8 @@ static void sq_lengths(struct kunit *test)
 static void sq_hostile_producer(struct kunit *test)
 {
 	static const u32 indices[] = { BLOCKS + 1, 0x80000000, U32_MAX };
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(indices); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(indices); i++) {
 		struct bench *b = setup(test, ORD);
 		struct verdict v;
 
@@ -487,9 +476,8 @@ static void sq_waits(struct kunit *test)
 	struct weft_reads *reads = &b->engine.qp.reads;
 	struct verdict v;
 	u32 head;
-	int n;
 
-	for (n = 0; n < ORD; n++) {
+	for (int n = 0; n < ORD; n++) {
 		draft(b)->opcode = WEFT_OP_READ;
 		expect_taken(test, try(b, 1), "within the ORD");
 	}
@@ -520,9 +508,8 @@ static void sq_inflight_full(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
 	struct verdict v;
-	int n;
 
-	for (n = 0; n < BLOCKS; n++) {
+	for (int n = 0; n < BLOCKS; n++) {
 		draft(b);
 		expect_taken(test, try(b, 1), "within the list");
 	}
@@ -540,12 +527,11 @@ static void sq_flush(struct kunit *test)
 	static const u8 blocks[] = { 1, 0, 255, 1 };
 	struct bench *b = setup(test, ORD);
 	const struct weft_cqe *cqe;
-	size_t i;
 
 	draft(b)->opcode = 99;
 	b->posted++;
 	/* 255 claims all that is left, the last one included. */
-	for (i = 0; i < ARRAY_SIZE(blocks); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(blocks); i++) {
 		draft(b)->num_blocks = blocks[i];
 		b->posted++;
 	}
@@ -555,7 +541,7 @@ static void sq_flush(struct kunit *test)
 	flush_work(&b->engine.qp.worker.work);
 
 	KUNIT_EXPECT_EQ(test, b->cq.ring.head, 4U);
-	for (i = 0; i < 4; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		cqe = weft_ring_slot(&b->cq.ring, i);
 		KUNIT_EXPECT_EQ(test, cqe->wr_id, 0x1000ULL + i);
 		KUNIT_EXPECT_EQ(test, cqe->qp_num, 17U);

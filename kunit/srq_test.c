@@ -43,7 +43,6 @@ static void mark(struct weft_waiter *waiter)
 static struct shared *share(struct kunit *test, bool user)
 {
 	struct shared *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
-	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	receive_queue(test, &s->srq.rq, RECEIVES, MAX_RECV_SGE);
@@ -51,7 +50,7 @@ static struct shared *share(struct kunit *test, bool user)
 	s->srq.ib.srq_context = s;
 	if (user)
 		s->srq.rq.ring.entry = &s->entry;
-	for (i = 0; i < WAITERS; i++) {
+	for (int i = 0; i < WAITERS; i++) {
 		INIT_LIST_HEAD(&s->taker[i].waiting.entry);
 		s->taker[i].waiting.wake = mark;
 	}
@@ -91,9 +90,8 @@ static void srq_order(struct kunit *test)
 {
 	struct shared *s = share(test, true);
 	struct weft_recv recv;
-	u32 n;
 
-	for (n = 0; n < 3 * RECEIVES; n++) {
+	for (u32 n = 0; n < 3 * RECEIVES; n++) {
 		post(s, 0x100 + n);
 		KUNIT_EXPECT_EQ(test, take(s, n % WAITERS, &recv), 1);
 		KUNIT_EXPECT_EQ(test, recv.wr_id, 0x100ULL + n);
@@ -156,18 +154,17 @@ static void srq_wakes_all(struct kunit *test)
 {
 	struct shared *s = share(test, true);
 	struct weft_recv recv;
-	int i, j;
 
-	for (i = 0; i < WAITERS; i++)
+	for (int i = 0; i < WAITERS; i++)
 		KUNIT_EXPECT_EQ(test, take(s, i, &recv), 0);
 	doorbell(s);
-	for (i = 0; i < WAITERS; i++)
+	for (int i = 0; i < WAITERS; i++)
 		KUNIT_EXPECT_EQ(test, s->taker[i].woken, 0U);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
-	for (i = 0; i < WAITERS; i++) {
+	for (int i = 0; i < WAITERS; i++) {
 		post(s, i);
 		doorbell(s);
-		for (j = 0; j < WAITERS; j++)
+		for (int j = 0; j < WAITERS; j++)
 			KUNIT_EXPECT_EQ(test, s->taker[j].woken, j <= i);
 		/* Whoever else tries first. */
 		KUNIT_EXPECT_EQ(test, take(s, WAITERS - 1, &recv), i == WAITERS - 1);
@@ -183,18 +180,17 @@ static void srq_wakes_many(struct kunit *test)
 {
 	struct shared *s = share(test, true);
 	struct weft_recv recv;
-	int i;
 
 	s->srq.rq.ring.size = 256;
-	for (i = 0; i < WAITERS; i++)
+	for (int i = 0; i < WAITERS; i++)
 		KUNIT_EXPECT_EQ(test, take(s, i, &recv), 0);
 	ctl(s)->producer += WAITERS - 1; /* entries that nobody reads */
 	doorbell(s);
 	doorbell(s);
-	for (i = 0; i < WAITERS; i++)
+	for (int i = 0; i < WAITERS; i++)
 		KUNIT_EXPECT_EQ_MSG(test, s->taker[i].woken, (u32)(i < AT_ONCE), "waiter %d", i);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
-	for (i = 0; i < 20; i++) {
+	for (int i = 0; i < 20; i++) {
 		weft_rq_leave(&s->srq.rq, &s->taker[i].waiting);
 		KUNIT_EXPECT_EQ(test, s->taker[i + AT_ONCE].woken, 1U);
 		KUNIT_EXPECT_EQ(test, s->taker[i + AT_ONCE + 1].woken, 0U);
@@ -203,7 +199,7 @@ static void srq_wakes_many(struct kunit *test)
 	ctl(s)->producer = 0;
 	KUNIT_EXPECT_EQ(test, take(s, 20, &recv), 0);
 	KUNIT_EXPECT_EQ(test, s->srq.rq.promised, AT_ONCE - 1U);
-	for (i = 0; i < WAITERS; i++)
+	for (int i = 0; i < WAITERS; i++)
 		weft_rq_leave(&s->srq.rq, &s->taker[i].waiting);
 	KUNIT_EXPECT_EQ(test, s->srq.rq.promised, 0U);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
@@ -214,16 +210,15 @@ static void srq_wakes_on(struct kunit *test)
 {
 	struct shared *s = share(test, true);
 	struct weft_recv recv;
-	int i;
 
 	receive_queue(test, &s->srq.rq, 2 * AT_ONCE, MAX_RECV_SGE);
 	s->srq.rq.ring.entry = &s->entry;
-	for (i = 0; i < AT_ONCE + 2; i++)
+	for (int i = 0; i < AT_ONCE + 2; i++)
 		KUNIT_EXPECT_EQ(test, take(s, i, &recv), 0);
-	for (i = 0; i < AT_ONCE + 2; i++)
+	for (int i = 0; i < AT_ONCE + 2; i++)
 		post(s, i);
 	doorbell(s);
-	for (i = 0; i < AT_ONCE + 2; i++) {
+	for (int i = 0; i < AT_ONCE + 2; i++) {
 		KUNIT_EXPECT_EQ(test, s->taker[i].woken, 1U);
 		KUNIT_EXPECT_EQ(test, take(s, i, &recv), 1);
 		KUNIT_EXPECT_EQ(test, recv.wr_id, (u64)i);
@@ -264,9 +259,8 @@ static void srq_limit(struct kunit *test)
 	struct shared *s = share(test, true);
 	struct ib_srq_attr attr = { .srq_limit = 2 };
 	struct weft_recv recv;
-	int n;
 
-	for (n = 0; n < RECEIVES; n++)
+	for (int n = 0; n < RECEIVES; n++)
 		post(s, n);
 	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_LIMIT, NULL), 0);
 	weft_query_srq(&s->srq.ib, &attr);
@@ -299,9 +293,8 @@ static void srq_hostile_producer(struct kunit *test)
 {
 	static const u32 indices[] = { RECEIVES + 1, 0x80000000, U32_MAX };
 	struct weft_recv recv;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(indices); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(indices); i++) {
 		struct shared *s = share(test, true);
 
 		s->srq.limit = 1;
@@ -325,9 +318,8 @@ static void srq_hostile_entry(struct kunit *test)
 	struct weft_rq_wr *slot;
 	struct weft_sge taken[MAX_RECV_SGE], *sge;
 	struct weft_recv recv = { .sge = taken };
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		slot = weft_ring_slot(&s->srq.rq.ring, ctl(s)->producer);
 		post(s, 7);
 		slot->num_sge = counts[i];

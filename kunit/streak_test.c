@@ -33,9 +33,8 @@ static void weft_streak_begins(struct kunit *test)
 static void weft_streak_questions_and_answers(struct kunit *test)
 {
 	struct weft_streak s = {};
-	int i;
 
-	for (i = 0; i < 1000; i++) {
+	for (int i = 0; i < 1000; i++) {
 		KUNIT_ASSERT_FALSE(test, weft_streak_of(&s));
 		weft_streak_send(&s, 1);
 		KUNIT_ASSERT_FALSE(test, weft_streak_of(&s));
@@ -48,10 +47,9 @@ static void weft_streak_questions_and_answers(struct kunit *test)
 static void weft_streak_with_credits(struct kunit *test)
 {
 	struct weft_streak s = {};
-	int i;
 
 	weft_streak_send(&s, WEFT_STREAK);
-	for (i = 0; i < 1000; i++) {
+	for (int i = 0; i < 1000; i++) {
 		weft_streak_send(&s, 8);
 		weft_streak_received(&s);
 		KUNIT_ASSERT_TRUE(test, weft_streak_of(&s));

@@ -162,9 +162,7 @@ static const struct arrow arrows[] = {
 
 static enum weft_conn_state leads(enum weft_conn_state from, enum weft_conn_event event)
 {
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(arrows); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(arrows); i++) {
 		if (arrows[i].from == from && arrows[i].event == event)
 			return arrows[i].to;
 	}
@@ -216,9 +214,7 @@ static void table_cells(struct kunit *test)
 /* A clock that went off for a state that is gone does nothing. */
 static void table_late_clock(struct kunit *test)
 {
-	int state;
-
-	for (state = WEFT_CONN_CONNECTING; state < WEFT_CONN_CLOSED; state++) {
+	for (int state = WEFT_CONN_CONNECTING; state < WEFT_CONN_CLOSED; state++) {
 		struct scene *s = scene(test, state);
 
 		weft_conn_post(s->conn, WEFT_EV_TIMEOUT);
@@ -251,9 +247,8 @@ static void table_times(struct kunit *test)
 		[WEFT_CONN_STREAMING] = 10,
 		[WEFT_CONN_CLOSING] = 5,
 	};
-	int state;
 
-	for (state = WEFT_CONN_CONNECTING; state < WEFT_CONN_CLOSED; state++) {
+	for (int state = WEFT_CONN_CONNECTING; state < WEFT_CONN_CLOSED; state++) {
 		unsigned long since = jiffies;
 		struct scene *s = scene(test, state);
 
@@ -296,9 +291,8 @@ static void table_streams(struct kunit *test)
 		{ WEFT_CONN_CLOSING, NOISE, WEFT_CONN_CLOSING },
 	};
 	static const u8 noise[64] = { 0, 50, 0xff };
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct scene *s = scene(test, cases[i].state);
 
 		switch (cases[i].what) {
@@ -350,9 +344,7 @@ static void table_reads_out(struct kunit *test)
 /* Every state has a way out when the device goes. */
 static void table_stop_all(struct kunit *test)
 {
-	int state;
-
-	for (state = WEFT_CONN_NEW; state < WEFT_CONN_CLOSED; state++) {
+	for (int state = WEFT_CONN_NEW; state < WEFT_CONN_CLOSED; state++) {
 		struct scene *s = scene(test, state);
 
 		weft_conn_stop_all(host_dev(s->h));
@@ -382,9 +374,8 @@ static void table_ended_here(struct kunit *test)
 {
 	struct ender ender;
 	struct scene *s;
-	int i;
 
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		const bool here = i < 2;
 
 		s = scene(test, WEFT_CONN_STREAMING);

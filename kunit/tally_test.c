@@ -19,7 +19,6 @@ struct tallied {
 static struct tallied *tallied_new(struct kunit *test)
 {
 	struct tallied *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	t->b = setup(test, ORD);
@@ -30,7 +29,7 @@ static struct tallied *tallied_new(struct kunit *test)
 	spin_lock_init(&t->other.qp.lock);
 	t->qp[0] = &t->b->engine.qp;
 	t->qp[1] = &t->other.qp;
-	for (i = 0; i < 2; i++) {
+	for (u32 i = 0; i < 2; i++) {
 		t->qp[i]->ib.device = &t->b->dev.ib;
 		t->counter[i].device = &t->b->dev.ib;
 		t->counter[i].port = 1;
@@ -233,10 +232,9 @@ static void shows_what_is_counted(struct kunit *test)
 	const int shown[] = {
 		WEFT_CNT_TX_FPDUS, WEFT_CNT_TX_BYTES, WEFT_CNT_RX_FPDUS, WEFT_CNT_RX_BYTES
 	};
-	u32 i;
 
 	KUNIT_EXPECT_EQ(test, stats->num_counters, t->port->num_counters);
-	for (i = 0; i < ARRAY_SIZE(shown); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(shown); i++)
 		KUNIT_EXPECT_FALSE(test, test_bit(shown[i], stats->is_disabled));
 	KUNIT_EXPECT_EQ(test, bitmap_weight(stats->is_disabled, stats->num_counters),
 			stats->num_counters - (int)ARRAY_SIZE(shown));

@@ -176,9 +176,8 @@ static struct weft_tcp_turn turns(u32 num)
 static void turns_soon(struct kunit *test)
 {
 	struct weft_tcp_turn turn = turns(0);
-	u32 i;
 
-	for (i = 1; i <= 10; i++) {
+	for (u32 i = 1; i <= 10; i++) {
 		answer(&turn, WEFT_TCP_SHORT_SEGS, 1);
 		KUNIT_EXPECT_EQ(test, (u32)turn.num, min(i, 8U));
 	}
@@ -280,10 +279,9 @@ static void ack_with_answer(struct kunit *test)
 static void ack_after_late_answer(struct kunit *test)
 {
 	struct weft_tcp *tcp = asked(test, MSS);
-	u32 i;
 
 	answer(&tcp->turn, 2, 2);
-	for (i = 0; i < 8; i++) {
+	for (u32 i = 0; i < 8; i++) {
 		tcp_sk(weft_tcp_sk(&tcp->llp))->data_segs_in = tcp->turn.segs_answered + 2;
 		KUNIT_EXPECT_EQ(test, read_all(tcp), MSS);
 		answer(&tcp->turn, 2, 1);
@@ -364,10 +362,8 @@ static u32 take(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 static void pieces_in(struct kunit *test, struct call *c, struct weft_llp *llp, u8 *page,
 		      struct taken *taken)
 {
-	u32 i;
-
 	taken->have = 0;
-	for (i = 0; i < PIECES; i++) {
+	for (u32 i = 0; i < PIECES; i++) {
 		struct kvec iov = { .iov_base = page, .iov_len = PIECE };
 		struct msghdr msg = {
 			.msg_flags = i < PIECES - 1 && weft_rule(WEFT_RULE_URGENT) ? MSG_OOB : 0,
@@ -375,7 +371,7 @@ static void pieces_in(struct kunit *test, struct call *c, struct weft_llp *llp, 
 
 		KUNIT_EXPECT_EQ(test, kernel_sendmsg(c->client, &msg, &iov, 1, PIECE), (int)PIECE);
 	}
-	for (i = 0; i < 100 && taken->have < PIECE * PIECES; i++) {
+	for (u32 i = 0; i < 100 && taken->have < PIECE * PIECES; i++) {
 		if (i)
 			msleep(20);
 		weft_llp_lock(llp);
@@ -383,7 +379,7 @@ static void pieces_in(struct kunit *test, struct call *c, struct weft_llp *llp, 
 		weft_llp_unlock(llp);
 	}
 	KUNIT_EXPECT_EQ(test, taken->have, PIECE * PIECES);
-	for (i = 0; i < PIECES; i++)
+	for (u32 i = 0; i < PIECES; i++)
 		KUNIT_EXPECT_EQ(test, memcmp(taken->bytes + i * PIECE, page, PIECE), 0);
 }
 
@@ -431,22 +427,21 @@ static void without_private_state(struct kunit *test)
 	u8 *page = (u8 *)__get_free_page(GFP_KERNEL);
 	struct weft_llp *llp;
 	struct call c;
-	u32 i, round;
 
 	KUNIT_ASSERT_NOT_NULL(test, taken);
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	for (i = 0; i < PIECE; i++)
+	for (u32 i = 0; i < PIECE; i++)
 		page[i] = i % 251;
-	for (round = 0; round <= ARRAY_SIZE(rules) + 1; round++) {
+	for (u32 round = 0; round <= ARRAY_SIZE(rules) + 1; round++) {
 		c = call_listener(test);
 		llp = c.listener->class->accept(c.listener, &ops, NULL);
 		KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
-		for (i = 0; i < ARRAY_SIZE(rules); i++)
+		for (u32 i = 0; i < ARRAY_SIZE(rules); i++)
 			if (round == i || round == ARRAY_SIZE(rules))
 				static_branch_disable(&weft_rules[rules[i]]);
 		pieces_out(test, &c, llp, page, taken);
 		pieces_in(test, &c, llp, page, taken);
-		for (i = 0; i < ARRAY_SIZE(rules); i++)
+		for (u32 i = 0; i < ARRAY_SIZE(rules); i++)
 			static_branch_enable(&weft_rules[rules[i]]);
 		weft_llp_close(llp, true);
 		call_end(&c);

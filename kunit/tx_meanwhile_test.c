@@ -61,7 +61,6 @@ static void tx_answered_amid_many(struct kunit *test)
 		.last = true, .stag = 1 };
 	struct tx_bench *t = bench_new(test);
 	struct weft_sq_wr *wr;
-	u32 i;
 
 	start(test, t, true);
 	wr = end_wr(t->e, WEFT_OP_READ, 200, 9);
@@ -72,13 +71,13 @@ static void tx_answered_amid_many(struct kunit *test)
 	meanwhile.len = fpdu_put(meanwhile.fpdu, &resp, "meanwhile", 9, true);
 	meanwhile.unsent = 1;
 	t->e->fake->loosed = arrive_meanwhile;
-	for (i = 0; i < 32; i++)
+	for (u32 i = 0; i < 32; i++)
 		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 4));
 	end_ring(t->e);
 	KUNIT_EXPECT_EQ(test, meanwhile.unsent, 0U);
 	drain(test, t);
 	KUNIT_EXPECT_EQ(test, memcmp(t->e->memory + 200, "meanwhile", 9), 0);
-	for (i = 0; i <= 32; i++)
+	for (u32 i = 0; i <= 32; i++)
 		expect_done(test, t, 0x1000 + i, IB_WC_SUCCESS);
 	bench_free(test, t);
 }

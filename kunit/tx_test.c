@@ -55,12 +55,11 @@ static void tx_fills_segments(struct kunit *test)
 {
 	struct weft_ddp_hdr want;
 	struct tx_bench *t;
-	u32 i;
 
 	fake_script.fills = true;
 	t = bench_new(test);
 	start(test, t, true);
-	for (i = 0; i < 6; i++) {
+	for (u32 i = 0; i < 6; i++) {
 		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, i, 101 + 900 * i));
 		end_ring(t->e);
 		settle();
@@ -69,7 +68,7 @@ static void tx_fills_segments(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, skb_queue_len(&t->e->fake->out), 1U);
 	drain(test, t);
 	expect_segments(test, t, 1448);
-	for (i = 0; i < 6; i++) {
+	for (u32 i = 0; i < 6; i++) {
 		want = send_hdr(i + 1);
 		expect_message(test, t, &want, t->e->memory + i, 101 + 900 * i);
 	}
@@ -81,9 +80,8 @@ static void tx_fills_segments(struct kunit *test)
 static void tx_partial_sends(struct kunit *test)
 {
 	static const u32 bites[] = { 1, 7, 100, 1447, 1449, 5000 };
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(bites); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(bites); i++) {
 		struct tx_bench *t;
 
 		fake_script.bite = bites[i];
@@ -346,18 +344,17 @@ static void tx_large_packs(struct kunit *test)
 {
 	struct tx_bench *t = bench_new(test);
 	struct weft_ddp_hdr want;
-	u32 i;
 
 	t->e->b->dev.settings.value[WEFT_SET_FPDU] = WEFT_FPDU_LARGE;
 	start(test, t, true);
 	/* Of 236 bytes each, of which six fit in a segment, with 32 to spare. */
-	for (i = 0; i < 8; i++)
+	for (u32 i = 0; i < 8; i++)
 		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, i, 210));
 	end_ring(t->e);
 	settle();
 	KUNIT_EXPECT_EQ(test, skb_queue_len(&t->e->fake->out), 1U);
 	drain(test, t);
-	for (i = 0; i < 8; i++) {
+	for (u32 i = 0; i < 8; i++) {
 		want = send_hdr(i + 1);
 		KUNIT_EXPECT_EQ(test, expect_message(test, t, &want, t->e->memory + i, 210), 1U);
 	}
@@ -522,12 +519,11 @@ static void tx_bad_request(struct kunit *test)
 static void tx_stream_dies(struct kunit *test)
 {
 	struct tx_bench *t;
-	u32 i;
 
 	fake_script.window = 5000;
 	t = bench_new(test);
 	start(test, t, true);
-	for (i = 0; i < 5; i++)
+	for (u32 i = 0; i < 5; i++)
 		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 2000));
 	end_ring(t->e);
 	settle();
@@ -539,7 +535,7 @@ static void tx_stream_dies(struct kunit *test)
 	weft_baton_lock(&t->e->qp->tx_lock);
 	KUNIT_EXPECT_TRUE(test, weft_engine_stop(t->e->qp));
 	weft_qp_unlock(t->e->qp);
-	for (i = 0; i < 5; i++)
+	for (u32 i = 0; i < 5; i++)
 		expect_done(test, t, 0x1000 + i, i < 2 ? IB_WC_SUCCESS : IB_WC_WR_FLUSH_ERR);
 	bench_free(test, t);
 }
@@ -548,11 +544,10 @@ static void tx_stream_dies(struct kunit *test)
 static void tx_lost_completion(struct kunit *test)
 {
 	struct tx_bench *t = bench_new(test);
-	u32 i;
 
 	start(test, t, true);
 	t->e->b->cq.ring.size = 1;
-	for (i = 0; i < 2; i++)
+	for (u32 i = 0; i < 2; i++)
 		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 100));
 	end_ring(t->e);
 	settle();
@@ -594,12 +589,11 @@ static void tx_bytes_stay(struct kunit *test)
 {
 	struct weft_ddp_hdr want;
 	struct tx_bench *t;
-	u32 i;
 
 	fake_script.fills = true;
 	t = bench_new(test);
 	start(test, t, true);
-	for (i = 0; i < 100; i++) {
+	for (u32 i = 0; i < 100; i++) {
 		struct weft_cqe cqe;
 
 		memset(t->e->memory, i, 3000);
@@ -609,7 +603,7 @@ static void tx_bytes_stay(struct kunit *test)
 		KUNIT_ASSERT_TRUE(test, end_poll(t->e, &cqe));
 	}
 	drain(test, t);
-	for (i = 0; i < 100; i++) {
+	for (u32 i = 0; i < 100; i++) {
 		memset(t->e->memory, i, 3000);
 		want = send_hdr(i + 1);
 		expect_message(test, t, &want, t->e->memory, 10 + 27 * i);

@@ -29,10 +29,9 @@ static void expect_writes(struct kunit *test, struct tx_bench *t, u32 writes)
 	const struct weft_ddp_hdr want = {
 		.opcode = WEFT_RDMAP_WRITE, .tagged = true, .stag = END_STAG, .to = END_IOVA,
 	};
-	u32 i;
 
 	drain(test, t);
-	for (i = 0; i < writes; i++) {
+	for (u32 i = 0; i < writes; i++) {
 		expect_message(test, t, &want, t->e->memory, END_MEMORY);
 		expect_done(test, t, 0x1000 + i, IB_WC_SUCCESS);
 	}
@@ -104,9 +103,8 @@ static void turns_scarce(struct kunit *test)
 	const u32 len = 200000;
 	struct tx_bench *t;
 	struct weft_sq_wr *wr;
-	u32 i;
 
-	for (i = 0; i < 8 * ARRAY_SIZE(sizes); i++) {
+	for (u32 i = 0; i < 8 * ARRAY_SIZE(sizes); i++) {
 		bool kernel = i & 1, marked = i & 2, large = i & 4;
 		u32 emss = sizes[i / 8];
 

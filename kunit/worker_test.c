@@ -194,7 +194,6 @@ static void worker_start_locked(struct kunit *test)
 	struct weft_wq_ctl *ctl = b->engine.qp.sq.mem;
 	struct watch watch = { .qp = &b->engine.qp };
 	const struct ib_send_wr *bad;
-	int ms;
 
 	for_each_kernel_tracepoint(watch_find, &watch);
 	KUNIT_ASSERT_NOT_NULL(test, watch.queued);
@@ -208,7 +207,7 @@ static void worker_start_locked(struct kunit *test)
 	b->engine.qp.consumer->gather.until = 0;
 	weft_ring_need_doorbell(&b->engine.qp.sq, true);
 	KUNIT_EXPECT_EQ(test, weft_post_send(&b->engine.qp.ib, &wr, &bad), 0);
-	for (ms = 0; ms < 1000 && READ_ONCE(ctl->need_doorbell); ms++)
+	for (int ms = 0; ms < 1000 && READ_ONCE(ctl->need_doorbell); ms++)
 		usleep_range(1000, 2000);
 	weft_gather_stop(&b->engine.qp.consumer->gather);
 	KUNIT_EXPECT_EQ(test, watch.starts, 2U);
