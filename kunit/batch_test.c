@@ -28,9 +28,8 @@ static const struct weft_ubuf_ops ubuf_ops = { .complete = no_call };
 
 static struct lent_bench *bench_new(struct kunit *test)
 {
-	struct lent_bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	struct lent_bench *b = zeroed(test, sizeof(*b));
 
-	KUNIT_ASSERT_NOT_NULL(test, b);
 	b->batch.lent = &b->lent;
 	weft_ubuf_init(&b->ubuf, &ubuf_ops);
 	b->page = alloc_page(GFP_KERNEL);
@@ -170,10 +169,9 @@ static void batch_joins(struct kunit *test)
 /* Tells how many of @len bytes at @at are lent, of the region @mr. */
 static u32 lent_of(struct kunit *test, const struct weft_mr *mr, const void *at, u32 len)
 {
-	struct weft_lent *lent = kunit_kzalloc(test, sizeof(*lent), GFP_KERNEL);
+	struct weft_lent *lent = zeroed(test, sizeof(*lent));
 	u32 n;
 
-	KUNIT_ASSERT_NOT_NULL(test, lent);
 	n = weft_lent_add_region(lent, mr, (u64)(uintptr_t)at, len);
 	weft_lent_take_back(lent, 0, 0);
 	return n;
@@ -185,12 +183,11 @@ static u32 lent_of(struct kunit *test, const struct weft_mr *mr, const void *at,
  */
 static void batch_memory(struct kunit *test)
 {
-	struct weft_mr *all = kunit_kzalloc(test, sizeof(*all), GFP_KERNEL);
+	struct weft_mr *all = zeroed(test, sizeof(*all));
 	const u32 len = 3 * PAGE_SIZE;
 	u8 *pages = alloc_pages_exact(len, GFP_KERNEL), *slab = kmalloc(256, GFP_KERNEL);
 	u8 *area = vmalloc(len);
 
-	KUNIT_ASSERT_NOT_NULL(test, all);
 	all->all_memory = true;
 	all->length = U64_MAX;
 	KUNIT_ASSERT_NOT_NULL(test, pages);
@@ -225,7 +222,6 @@ static void batch_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, batch.sent, 0ULL);
 }
 
-A_SUITE(batch, no,
-	KUNIT_CASE(batch_runs), KUNIT_CASE(batch_kinds), KUNIT_CASE(batch_full),
+A_SUITE(batch, no, KUNIT_CASE(batch_runs), KUNIT_CASE(batch_kinds), KUNIT_CASE(batch_full),
 	KUNIT_CASE(batch_drops), KUNIT_CASE(batch_joins), KUNIT_CASE(batch_memory),
 	KUNIT_CASE(batch_room));

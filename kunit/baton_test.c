@@ -153,8 +153,7 @@ static void baton_race(struct kunit *test)
 	struct task_struct *greedy;
 	u64 sum = 0;
 
-	race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, race);
+	race = zeroed(test, sizeof(*race));
 	weft_baton_init(&race->baton);
 	greedy = kthread_run(race_greedy, NULL, "weft_kunit_greedy");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(greedy));
@@ -175,6 +174,5 @@ static void baton_race(struct kunit *test)
 	kunit_info(test, "the greedy thread had the lock %llu times beside\n", race->greedy);
 }
 
-A_SUITE(baton, no,
-	KUNIT_CASE(baton_free), KUNIT_CASE(baton_word), KUNIT_CASE(baton_order),
+A_SUITE(baton, no, KUNIT_CASE(baton_free), KUNIT_CASE(baton_word), KUNIT_CASE(baton_order),
 	KUNIT_CASE(baton_forget), KUNIT_CASE(baton_race));

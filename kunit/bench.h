@@ -74,8 +74,7 @@ static inline void ring_memory(struct kunit *test, struct weft_ring *ring, u32 s
 {
 	ring->size = slots;
 	ring->stride = stride;
-	ring->mem = kunit_kzalloc(test, WEFT_RING_OFFSET + slots * stride, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, ring->mem);
+	ring->mem = zeroed(test, WEFT_RING_OFFSET + slots * stride);
 }
 
 static inline void receive_queue(struct kunit *test, struct weft_rq *rq, u32 entries, u32 max_sge)
@@ -104,11 +103,10 @@ static inline void region(struct kunit *test, struct bench *b, u32 n, u32 stag)
 
 static inline struct bench *setup(struct kunit *test, u16 ord)
 {
-	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	struct bench *b = zeroed(test, sizeof(*b));
 	struct ib_qp_init_attr attr = { .recv_cq = &b->cq.ib };
 	struct weft_qp *qp = &b->engine.qp;
 
-	KUNIT_ASSERT_NOT_NULL(test, b);
 	xa_init(&b->dev.mrs);
 	xa_init(&b->dev.qps);
 	region(test, b, 0, STAG);

@@ -20,11 +20,9 @@ struct call {
 
 static struct call *call_new(struct kunit *test)
 {
-	struct call *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct call *c = zeroed(test, sizeof(*c));
 
-	KUNIT_ASSERT_NOT_NULL(test, c);
-	c->private = kunit_kzalloc(test, WEFT_MPA_MAX_PRIVATE, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c->private);
+	c->private = zeroed(test, WEFT_MPA_MAX_PRIVATE);
 	fake_begin();
 	c->h = host_new(test);
 	c->server = server_new(test);
@@ -139,11 +137,10 @@ static void cm_reply_then_dead(struct kunit *test)
 /* An operator sees a connection while its lane, or a process that ends it, has the mutex. */
 static void cm_shown_while_served(struct kunit *test)
 {
-	struct weft_conn_info *info = kunit_kzalloc(test, sizeof(*info), GFP_KERNEL);
+	struct weft_conn_info *info = zeroed(test, sizeof(*info));
 	struct call *c = called(test);
 	struct weft_conn *conn;
 
-	KUNIT_ASSERT_NOT_NULL(test, info);
 	peer_sends(test, c->peer, &a_reply, "");
 	host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, 0);
 	conn = host_conn(c->h);
@@ -453,11 +450,9 @@ struct visit {
 
 static struct visit *visit_new(struct kunit *test)
 {
-	struct visit *v = kunit_kzalloc(test, sizeof(*v), GFP_KERNEL);
+	struct visit *v = zeroed(test, sizeof(*v));
 
-	KUNIT_ASSERT_NOT_NULL(test, v);
-	v->private = kunit_kzalloc(test, WEFT_MPA_MAX_PRIVATE, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, v->private);
+	v->private = zeroed(test, WEFT_MPA_MAX_PRIVATE);
 	fake_begin();
 	v->h = host_new(test);
 	host_id(v->h, &v->listener);
@@ -683,13 +678,12 @@ static void cm_slow_request(struct kunit *test)
 	visit_end(test, v);
 }
 
-A_SUITE(cm, host,
-	KUNIT_CASE(cm_connect), KUNIT_CASE(cm_broken), KUNIT_CASE(cm_reply_then_dead),
-	KUNIT_CASE(cm_shown_while_served), KUNIT_CASE(cm_shown_while_spread),
-	KUNIT_CASE(cm_connect_fails_at_once), KUNIT_CASE(cm_connect_port_taken),
-	KUNIT_CASE(cm_connect_fails), KUNIT_CASE(cm_refused), KUNIT_CASE(cm_revision_1),
-	KUNIT_CASE(cm_refused_as_of_old), KUNIT_CASE(cm_disagreed), KUNIT_CASE(cm_markers),
-	KUNIT_CASE(cm_qp_gone), KUNIT_CASE(cm_no_memory), KUNIT_CASE(cm_accept),
-	KUNIT_CASE(cm_accept_no_ready), KUNIT_CASE(cm_accept_fails), KUNIT_CASE(cm_reject),
-	KUNIT_CASE(cm_reject_without_memory), KUNIT_CASE(cm_peer_gone),
+A_SUITE(cm, host, KUNIT_CASE(cm_connect), KUNIT_CASE(cm_broken), KUNIT_CASE(cm_reply_then_dead),
+	KUNIT_CASE(cm_shown_while_served),
+	KUNIT_CASE(cm_shown_while_spread), KUNIT_CASE(cm_connect_fails_at_once),
+	KUNIT_CASE(cm_connect_port_taken), KUNIT_CASE(cm_connect_fails), KUNIT_CASE(cm_refused),
+	KUNIT_CASE(cm_revision_1), KUNIT_CASE(cm_refused_as_of_old), KUNIT_CASE(cm_disagreed),
+	KUNIT_CASE(cm_markers), KUNIT_CASE(cm_qp_gone), KUNIT_CASE(cm_no_memory),
+	KUNIT_CASE(cm_accept), KUNIT_CASE(cm_accept_no_ready), KUNIT_CASE(cm_accept_fails),
+	KUNIT_CASE(cm_reject), KUNIT_CASE(cm_reject_without_memory), KUNIT_CASE(cm_peer_gone),
 	KUNIT_CASE(cm_not_announced), KUNIT_CASE(cm_slow_request));

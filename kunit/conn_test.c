@@ -165,6 +165,5 @@ static void conn_moved(struct kunit *test)
 	weft_lane_put(to);
 }
 
-A_SUITE(conn, host,
-	KUNIT_CASE(conn_lock_taken), KUNIT_CASE(conn_tx_lock_taken),
+A_SUITE(conn, host, KUNIT_CASE(conn_lock_taken), KUNIT_CASE(conn_tx_lock_taken),
 	KUNIT_CASE(conn_tx_lock_wanted_twice), KUNIT_CASE(conn_many), KUNIT_CASE(conn_moved));

@@ -39,16 +39,13 @@ static void count_error(struct ib_event *event, void *context)
 
 static struct told *queue(struct kunit *test)
 {
-	struct told *told = kunit_kzalloc(test, sizeof(*told), GFP_KERNEL);
+	struct told *told = zeroed(test, sizeof(*told));
 	struct weft_cq *cq = &told->cq;
 
-	KUNIT_ASSERT_NOT_NULL(test, told);
 	weft_cq_init(cq);
 	cq->ring.size = SLOTS;
 	cq->ring.stride = sizeof(struct weft_cqe);
-	cq->ring.mem = kunit_kzalloc(test, WEFT_RING_OFFSET + SLOTS * sizeof(struct weft_cqe),
-				     GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, cq->ring.mem);
+	cq->ring.mem = zeroed(test, WEFT_RING_OFFSET + SLOTS * sizeof(struct weft_cqe));
 	cq->ib.comp_handler = count_event;
 	cq->ib.event_handler = count_error;
 	cq->ib.cq_context = told;
@@ -698,11 +695,10 @@ static void call_late(struct work_struct *work)
  */
 static void cq_end(struct kunit *test)
 {
-	struct weft_device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct weft_device *dev = zeroed(test, sizeof(*dev));
 	struct told *told = queue(test);
 	struct late_call late = { .told = told };
 
-	KUNIT_ASSERT_NOT_NULL(test, dev);
 	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS, sizeof(struct weft_cqe),
 					       NULL, NULL), 0);
 	told->cq.ib.device = &dev->ib;
@@ -728,8 +724,7 @@ static void cq_end(struct kunit *test)
 	hrtimer_cancel(&told->cq.mod_timer);
 }
 
-A_SUITE(cq, no,
-	KUNIT_CASE(cq_entry), KUNIT_CASE(cq_phase), KUNIT_CASE(cq_overflow),
+A_SUITE(cq, no, KUNIT_CASE(cq_entry), KUNIT_CASE(cq_phase), KUNIT_CASE(cq_overflow),
 	KUNIT_CASE(cq_hostile_consumer), KUNIT_CASE(cq_arm_once), KUNIT_CASE(cq_arm_solicited),
 	KUNIT_CASE(cq_hostile_arm), KUNIT_CASE(cq_polled_in_softirq), KUNIT_CASE(cq_kernel_words),
 	KUNIT_CASE(cq_kernel_arm), KUNIT_CASE(cq_kernel_arm_keeps_wider),

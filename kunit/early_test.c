@@ -39,8 +39,7 @@ static struct early_bench *early_new(struct kunit *test)
 		.revision = 2, .extended = true, .ird = 2, .ord = 2,
 	};
 
-	bench = kunit_kzalloc(test, sizeof(*bench), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, bench);
+	bench = zeroed(test, sizeof(*bench));
 	weft_arrivals_init(&bench->arrivals, 1, MOST, true);
 	bench->e = end_make(test);
 	message_class = fake_class;
@@ -315,11 +314,10 @@ static void early_behind_window(struct kunit *test)
 static void early_shared(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	struct weft_srq *srq = kunit_kzalloc(test, sizeof(*srq), GFP_KERNEL);
+	struct weft_srq *srq = zeroed(test, sizeof(*srq));
 	struct weft_ring *ring = &b->e->qp->rq->ring;
 	struct weft_ddp_hdr hdr;
 
-	KUNIT_ASSERT_NOT_NULL(test, srq);
 	srq->ib.pd = b->e->qp->acc.pd;
 	rx_of(b->e->qp)->srq = srq;
 	first_comes(test, b);
@@ -362,11 +360,10 @@ static void note_limit(struct ib_event *event, void *context)
 static void early_tells(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	struct weft_srq *srq = kunit_kzalloc(test, sizeof(*srq), GFP_KERNEL);
+	struct weft_srq *srq = zeroed(test, sizeof(*srq));
 	struct owner o = { .access = &rx_of(b->e->qp)->place.access };
 	struct weft_ddp_hdr hdr;
 
-	KUNIT_ASSERT_NOT_NULL(test, srq);
 	srq->ib.pd = b->e->qp->acc.pd;
 	srq->ib.event_handler = note_limit;
 	srq->ib.srq_context = &o;
@@ -588,8 +585,7 @@ static void early_many(struct kunit *test)
 	struct weft_ddp_hdr hdr;
 	u8 byte;
 
-	order = kunit_kcalloc(test, MANY, sizeof(*order), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, order);
+	order = zeroed(test, MANY * sizeof(*order));
 	first_comes(test, b);
 	for (i = 0; i < MANY; i++)
 		order[i] = i;

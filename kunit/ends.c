@@ -101,9 +101,8 @@ static void memory_make(struct kunit *test, struct end *e)
 /* Makes an end in INIT whose queue pair has no stream yet; fake_join() may join its to another. */
 struct end *end_make(struct kunit *test)
 {
-	struct end *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
+	struct end *e = zeroed(test, sizeof(*e));
 
-	KUNIT_ASSERT_NOT_NULL(test, e);
 	e->b = setup(test, 0);
 	e->qp = &e->b->engine.qp;
 	e->user.ops = &user_ops;

@@ -64,10 +64,9 @@ static struct flow *flow_new(struct kunit *test, bool crc, bool large, int marks
 		.revision = 2, .crc = crc, .p2p = true, .rtr = WEFT_RTR_WRITE,
 		.extended = true, .ird = 3, .ord = 3,
 	};
-	struct flow *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	struct flow *f = zeroed(test, sizeof(*f));
 	u32 policy = large ? WEFT_FPDU_LARGE : WEFT_FPDU_SEGMENT;
 
-	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->a = end_make(test);
 	f->b = end_make(test);
 	f->a->b->dev.settings.value[WEFT_SET_FPDU] = policy;
@@ -163,8 +162,7 @@ static void flow_writes(struct kunit *test)
 	struct weft_sq_wr *wr;
 	u8 *before;
 
-	before = kunit_kzalloc(test, 2 * END_MEMORY, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, before);
+	before = zeroed(test, 2 * END_MEMORY);
 	for (u32 i = 0; i < ARRAY_SIZE(odd); i++) {
 		struct flow *f = flow_odd(test, i);
 
@@ -420,7 +418,6 @@ static void flow_graceful_end(struct kunit *test)
 	flow_free(test, f);
 }
 
-A_SUITE(flow, fake,
-	KUNIT_CASE(flow_sends), KUNIT_CASE(flow_writes), KUNIT_CASE(flow_reads),
+A_SUITE(flow, fake, KUNIT_CASE(flow_sends), KUNIT_CASE(flow_writes), KUNIT_CASE(flow_reads),
 	KUNIT_CASE(flow_atomics), KUNIT_CASE(flow_order), KUNIT_CASE(flow_blame),
 	KUNIT_CASE(flow_mixed), KUNIT_CASE(flow_graceful_end));

@@ -96,9 +96,8 @@ static enum weft_rx_verdict take_part(void *ctx, const u8 *from, u32 *len)
 
 static struct taker *taker(struct kunit *test, bool crc)
 {
-	struct taker *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct taker *t = zeroed(test, sizeof(*t));
 
-	KUNIT_ASSERT_NOT_NULL(test, t);
 	weft_framer_start(&t->f, &(struct weft_mpa_agreed){ .crc = crc, .marks_in = false }, NULL);
 	return t;
 }
@@ -344,10 +343,9 @@ static void give_cut(struct kunit *test, struct taker *t, const u8 *bytes, u32 l
 /* A stream with markers, cut in two at each byte, and in packets of each length. */
 static void framer_markers(struct kunit *test)
 {
-	u8 *bytes = kunit_kzalloc(test, 16 * MOST, GFP_KERNEL);
+	u8 *bytes = zeroed(test, 16 * MOST);
 	u32 cut, n, way;
 
-	KUNIT_ASSERT_NOT_NULL(test, bytes);
 	for (way = 0; way < 4; way++) {
 		bool crc = way & 1;
 
@@ -374,10 +372,9 @@ static void framer_markers(struct kunit *test)
 /* A marker that points elsewhere ends the stream, and its FPDU is not placed under a CRC. */
 static void framer_wrong_marker(struct kunit *test)
 {
-	u8 *bytes = kunit_kzalloc(test, 16 * MOST, GFP_KERNEL);
+	u8 *bytes = zeroed(test, 16 * MOST);
 	u32 at, n, way, begun = 0;
 
-	KUNIT_ASSERT_NOT_NULL(test, bytes);
 	for (way = 0; way < 4; way++) {
 		bool crc = way & 1;
 
@@ -402,10 +399,9 @@ static void framer_wrong_marker(struct kunit *test)
 /* The reserved half of a marker means nothing, but its CRC covers it. */
 static void framer_marker_damage(struct kunit *test)
 {
-	u8 *bytes = kunit_kzalloc(test, 16 * MOST, GFP_KERNEL);
+	u8 *bytes = zeroed(test, 16 * MOST);
 	u32 at, n, way;
 
-	KUNIT_ASSERT_NOT_NULL(test, bytes);
 	for (way = 0; way < 2; way++) {
 		n = marked(bytes, way);
 		for (at = 0; at < n; at += WEFT_MARKER_EVERY) {
@@ -425,10 +421,9 @@ static void framer_marker_damage(struct kunit *test)
 /* A segment that waits: under a CRC it is here, and is placed later; else its bytes stay. */
 static void framer_marked_waits(struct kunit *test)
 {
-	u8 *bytes = kunit_kzalloc(test, 16 * MOST, GFP_KERNEL);
+	u8 *bytes = zeroed(test, 16 * MOST);
 	u32 n, taken, way, first;
 
-	KUNIT_ASSERT_NOT_NULL(test, bytes);
 	for (way = 0; way < 2; way++) {
 		struct taker *t = marked_taker(test, way);
 
@@ -454,9 +449,8 @@ static void framer_marked_waits(struct kunit *test)
 	}
 }
 
-A_SUITE(framer, no,
-	KUNIT_CASE(framer_tells), KUNIT_CASE(framer_damage), KUNIT_CASE(framer_waits_for_the_crc),
-	KUNIT_CASE(framer_begins_again), KUNIT_CASE(framer_staged_waits),
-	KUNIT_CASE(framer_refused), KUNIT_CASE(framer_rows), KUNIT_CASE(framer_markers),
-	KUNIT_CASE(framer_wrong_marker), KUNIT_CASE(framer_marker_damage),
-	KUNIT_CASE(framer_marked_waits));
+A_SUITE(framer, no, KUNIT_CASE(framer_tells), KUNIT_CASE(framer_damage),
+	KUNIT_CASE(framer_waits_for_the_crc), KUNIT_CASE(framer_begins_again),
+	KUNIT_CASE(framer_staged_waits), KUNIT_CASE(framer_refused), KUNIT_CASE(framer_rows),
+	KUNIT_CASE(framer_markers), KUNIT_CASE(framer_wrong_marker),
+	KUNIT_CASE(framer_marker_damage), KUNIT_CASE(framer_marked_waits));

@@ -7,11 +7,9 @@
 
 static struct weft_gather *gather_of(struct kunit *test)
 {
-	struct weft_consumer *kernel = kunit_kzalloc(test, sizeof(*kernel), GFP_KERNEL);
+	struct weft_consumer *kernel = zeroed(test, sizeof(*kernel));
 
-	KUNIT_ASSERT_NOT_NULL(test, kernel);
-	kernel->qp = kunit_kzalloc(test, sizeof(*kernel->qp), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, kernel->qp);
+	kernel->qp = zeroed(test, sizeof(*kernel->qp));
 	spin_lock_init(&kernel->qp->post_lock);
 	weft_gather_init(&kernel->gather);
 	return &kernel->gather;

@@ -90,14 +90,12 @@ void host_id(struct host *h, struct iw_cm_id *id)
 /* Makes a host whose queue pair is in INIT. */
 struct host *host_new(struct kunit *test)
 {
-	struct host *h = kunit_kzalloc(test, sizeof(*h), GFP_KERNEL);
+	struct host *h = zeroed(test, sizeof(*h));
 	struct weft_device *dev;
 	struct weft_qp *qp;
 
-	KUNIT_ASSERT_NOT_NULL(test, h);
 	h->b = setup(test, 0);
-	h->cm = kunit_kzalloc(test, sizeof(*h->cm), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, h->cm);
+	h->cm = zeroed(test, sizeof(*h->cm));
 	dev = &h->b->dev;
 	qp = &h->b->engine.qp;
 	INIT_LIST_HEAD(&dev->conns);
@@ -289,11 +287,10 @@ struct fake *host_call(const char *addr)
 bool peer_reads(struct kunit *test, struct fake *peer, bool reply, struct weft_mpa_frame *frame,
 		u8 *private)
 {
-	u8 *buf = kunit_kzalloc(test, WEFT_MPA_MAX_FRAME, GFP_KERNEL);
+	u8 *buf = zeroed(test, WEFT_MPA_MAX_FRAME);
 	u32 len, at;
 	int n;
 
-	KUNIT_ASSERT_NOT_NULL(test, buf);
 	settle();
 	n = peer->llp.class->recv(&peer->llp, buf, WEFT_MPA_HDR_LEN);
 	if (n != WEFT_MPA_HDR_LEN)
@@ -315,11 +312,10 @@ bool peer_reads(struct kunit *test, struct fake *peer, bool reply, struct weft_m
 void peer_sends_with(struct kunit *test, struct fake *peer, const struct weft_mpa_frame *frame,
 		     const void *private, u16 private_len)
 {
-	u8 *buf = kunit_kzalloc(test, WEFT_MPA_MAX_FRAME, GFP_KERNEL);
+	u8 *buf = zeroed(test, WEFT_MPA_MAX_FRAME);
 	struct weft_mpa_frame with = *frame;
 	u32 len;
 
-	KUNIT_ASSERT_NOT_NULL(test, buf);
 	with.private_len = private_len;
 	len = weft_mpa_encode(buf, &with, private);
 	KUNIT_ASSERT_NE(test, len, 0U);

@@ -12,9 +12,8 @@
 
 static struct weft_window *window(struct kunit *test)
 {
-	struct weft_window *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+	struct weft_window *w = zeroed(test, sizeof(*w));
 
-	KUNIT_ASSERT_NOT_NULL(test, w);
 	KUNIT_ASSERT_EQ(test, weft_window_init(w, 1, MAX_SGE, NULL), 0);
 	weft_window_start(w);
 	return w;
@@ -192,8 +191,7 @@ static void written_adds_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w.len, 4U);
 }
 
-A_SUITE(inbound, no,
-	KUNIT_CASE(window_has_room), KUNIT_CASE(window_message_grows),
+A_SUITE(inbound, no, KUNIT_CASE(window_has_room), KUNIT_CASE(window_message_grows),
 	KUNIT_CASE(window_message_tells), KUNIT_CASE(window_refuses),
 	KUNIT_CASE(window_delivers_once), KUNIT_CASE(window_wraps), KUNIT_CASE(window_starts_anew),
 	KUNIT_CASE(written_adds_up));

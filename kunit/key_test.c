@@ -18,9 +18,8 @@ static struct ib_pd pd, other_pd;
 
 static struct weft_mr *region(struct kunit *test, u64 iova, u64 length)
 {
-	struct weft_mr *mr = kunit_kzalloc(test, sizeof(*mr), GFP_KERNEL);
+	struct weft_mr *mr = zeroed(test, sizeof(*mr));
 
-	KUNIT_ASSERT_NOT_NULL(test, mr);
 	mr->stag = STAG;
 	mr->pd = &pd;
 	mr->access = ALL_RIGHTS;
@@ -183,8 +182,7 @@ static void key_empty_region(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, at(mr, 0, U64_MAX), WEFT_KEY_BOUNDS);
 }
 
-A_SUITE(key, no,
-	KUNIT_CASE(key_inside), KUNIT_CASE(key_outside), KUNIT_CASE(key_against_oracle),
+A_SUITE(key, no, KUNIT_CASE(key_inside), KUNIT_CASE(key_outside), KUNIT_CASE(key_against_oracle),
 	KUNIT_CASE(key_wraps), KUNIT_CASE(key_all_memory), KUNIT_CASE(key_rights),
 	KUNIT_CASE(key_domain), KUNIT_CASE(key_stale), KUNIT_CASE(key_zero_length),
 	KUNIT_CASE(key_empty_region));

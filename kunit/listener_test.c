@@ -80,12 +80,11 @@ static void listener_places(struct kunit *test)
 {
 	struct host *a = host_new(test), *b = host_new(test);
 	struct net *elsewhere = kzalloc(sizeof(*elsewhere), GFP_KERNEL);
-	struct iw_cm_id *ids = kunit_kcalloc(test, 3, sizeof(*ids), GFP_KERNEL);
+	struct iw_cm_id *ids = zeroed(test, 3 * sizeof(*ids));
 	struct iw_cm_id *first = ids, *second = ids + 1, *third = ids + 2;
 	u32 half_open = 99;
 
 	KUNIT_ASSERT_NOT_NULL(test, elsewhere);
-	KUNIT_ASSERT_NOT_NULL(test, ids);
 	host_id(a, first);
 	host_id(a, second);
 	host_id(b, third);
@@ -146,13 +145,11 @@ static void listener_nobodys(struct kunit *test)
 static void listener_half_open(struct kunit *test)
 {
 	const u32 more = 6;
-	struct fake **peers = kunit_kcalloc(test, WEFT_MIN_HALF_OPEN + more, sizeof(*peers),
-					    GFP_KERNEL);
+	struct fake **peers = zeroed(test, (WEFT_MIN_HALF_OPEN + more) * sizeof(*peers));
 	struct host *h = host_new(test);
 	struct iw_cm_id id;
 	u32 i, half_open;
 
-	KUNIT_ASSERT_NOT_NULL(test, peers);
 	host_id(h, &id);
 	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 1), 0);
 	for (i = 0; i < WEFT_MIN_HALF_OPEN + more; i++) {
@@ -187,7 +184,7 @@ static void listener_half_open(struct kunit *test)
 /* A Request that iw_cm has no place for is refused. */
 static void listener_full(struct kunit *test)
 {
-	u8 *private = kunit_kzalloc(test, WEFT_MPA_MAX_PRIVATE, GFP_KERNEL);
+	u8 *private = zeroed(test, WEFT_MPA_MAX_PRIVATE);
 	struct host *h = host_new(test);
 	struct weft_mpa_frame reply;
 	struct iw_cm_id id;
@@ -401,13 +398,12 @@ static void beginning_work(struct work_struct *work)
 static void listener_begins_amid_end(struct kunit *test)
 {
 	struct host *a = host_new(test), *b = host_new(test);
-	struct iw_cm_id *ids = kunit_kcalloc(test, 2, sizeof(*ids), GFP_KERNEL);
+	struct iw_cm_id *ids = zeroed(test, 2 * sizeof(*ids));
 	struct beginning beginning = { .h = b, .id = ids + 1 };
 	struct ending ending;
 	struct fake_hold hold;
 	struct fake *peer;
 
-	KUNIT_ASSERT_NOT_NULL(test, ids);
 	host_id(a, &ids[0]);
 	host_id(b, &ids[1]);
 	KUNIT_EXPECT_EQ(test, host_listen(a, &ids[0], "0.0.0.0", 5), 0);

@@ -26,9 +26,8 @@ static struct loan_bench *bench_new(struct kunit *test, bool crc)
 	const struct weft_mpa_agreed agreed = {
 		.revision = 2, .crc = crc, .extended = true, .ird = 2, .ord = 2,
 	};
-	struct loan_bench *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	struct loan_bench *l = zeroed(test, sizeof(*l));
 
-	KUNIT_ASSERT_NOT_NULL(test, l);
 	l->tape = vzalloc(MOST);
 	KUNIT_ASSERT_NOT_NULL(test, l->tape);
 	fake_script.lends = true;
@@ -493,8 +492,7 @@ static void loan_key_gone(struct kunit *test)
 	bench_free(test, l);
 }
 
-A_SUITE(loan, fake,
-	KUNIT_CASE(loan_tried), KUNIT_CASE(loan_goes_on), KUNIT_CASE(loan_copied),
+A_SUITE(loan, fake, KUNIT_CASE(loan_tried), KUNIT_CASE(loan_goes_on), KUNIT_CASE(loan_copied),
 	KUNIT_CASE(loan_not), KUNIT_CASE(loan_cut), KUNIT_CASE(loan_kernel),
 	KUNIT_CASE(loan_joined), KUNIT_CASE(loan_order), KUNIT_CASE(loan_unsignaled),
 	KUNIT_CASE(loan_partial), KUNIT_CASE(loan_drain), KUNIT_CASE(loan_stop),

@@ -19,9 +19,8 @@ struct pma_asked {
 
 static struct pma_asked *asked_new(struct kunit *test)
 {
-	struct pma_asked *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
+	struct pma_asked *a = zeroed(test, sizeof(*a));
 
-	KUNIT_ASSERT_NOT_NULL(test, a);
 	a->dev.counters = alloc_percpu(struct weft_counters);
 	KUNIT_ASSERT_NOT_NULL(test, a->dev.counters);
 	a->in.mad_hdr.base_version = 1;
@@ -147,7 +146,6 @@ static void what_is_not_a_question_gets_no_answer(struct kunit *test)
 	free_percpu(a->dev.counters);
 }
 
-A_SUITE(mad, no,
-	KUNIT_CASE(class_says_64_bits), KUNIT_CASE(counters_of_64_bits),
+A_SUITE(mad, no, KUNIT_CASE(class_says_64_bits), KUNIT_CASE(counters_of_64_bits),
 	KUNIT_CASE(small_counters_stay_at_their_end), KUNIT_CASE(wrong_questions_get_no_counters),
 	KUNIT_CASE(what_is_not_a_question_gets_no_answer));

@@ -258,7 +258,6 @@ static void modify_gone(struct kunit *test)
 	teardown(b);
 }
 
-A_SUITE(modify, bench,
-	KUNIT_CASE(modify_rights), KUNIT_CASE(modify_fails), KUNIT_CASE(modify_found),
-	KUNIT_CASE(modify_named), KUNIT_CASE(modify_promised), KUNIT_CASE(modify_held),
-	KUNIT_CASE(modify_gone));
+A_SUITE(modify, bench, KUNIT_CASE(modify_rights), KUNIT_CASE(modify_fails),
+	KUNIT_CASE(modify_found), KUNIT_CASE(modify_named), KUNIT_CASE(modify_promised),
+	KUNIT_CASE(modify_held), KUNIT_CASE(modify_gone));

@@ -25,18 +25,16 @@ struct sends {
 
 static void *memory(struct kunit *test, u32 slots, u32 stride)
 {
-	void *mem = kunit_kzalloc(test, WEFT_RING_OFFSET + slots * stride, GFP_KERNEL);
+	void *mem = zeroed(test, WEFT_RING_OFFSET + slots * stride);
 
-	KUNIT_ASSERT_NOT_NULL(test, mem);
 	return mem;
 }
 
 /* As many requests, and as many slots of the ring and of the completion queue. */
 static struct sends *sends_of(struct kunit *test, u32 requests, u32 slots)
 {
-	struct sends *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct sends *s = zeroed(test, sizeof(*s));
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	s->sq.size = slots;
 	s->sq.stride = WEFT_SQ_BLOCK;
 	s->sq.mem = memory(test, slots, WEFT_SQ_BLOCK);
@@ -389,11 +387,10 @@ static void ending_is_overdue(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, weft_ending_overdue(&ending));
 }
 
-A_SUITE(nouns, no,
-	KUNIT_CASE(inflight_is_a_ring), KUNIT_CASE(inflight_completes_in_order),
+A_SUITE(nouns, no, KUNIT_CASE(inflight_is_a_ring), KUNIT_CASE(inflight_completes_in_order),
 	KUNIT_CASE(inflight_waits_for_the_stream), KUNIT_CASE(inflight_breaks),
 	KUNIT_CASE(inflight_completes_in_slices), KUNIT_CASE(inflight_without_room),
-	KUNIT_CASE(reads_are_a_ring), KUNIT_CASE(reads_are_named), KUNIT_CASE(none_allowed),
-	KUNIT_CASE(answers_in_order), KUNIT_CASE(gate_of_an_initiator),
+	KUNIT_CASE(reads_are_a_ring), KUNIT_CASE(reads_are_named),
+	KUNIT_CASE(none_allowed), KUNIT_CASE(answers_in_order), KUNIT_CASE(gate_of_an_initiator),
 	KUNIT_CASE(gate_with_a_frame), KUNIT_CASE(gate_without_a_frame),
 	KUNIT_CASE(ending_shows_the_blame), KUNIT_CASE(ending_is_overdue));

@@ -139,6 +139,5 @@ static void packet_unreadable(struct kunit *test)
 	kfree_skb(skb);
 }
 
-A_SUITE(packet, no,
-	KUNIT_CASE(packet_fragments), KUNIT_CASE(packet_list), KUNIT_CASE(packet_list_in_list),
-	KUNIT_CASE(packet_unreadable));
+A_SUITE(packet, no, KUNIT_CASE(packet_fragments), KUNIT_CASE(packet_list),
+	KUNIT_CASE(packet_list_in_list), KUNIT_CASE(packet_unreadable));

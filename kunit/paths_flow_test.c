@@ -134,10 +134,9 @@ static void flow_in_pieces(struct kunit *test)
 {
 	struct routes *r = routes_gather(test, 2);
 	const u32 len = weft_fpdu_len(100);
-	u8 *three = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	u8 *three = zeroed(test, PAGE_SIZE);
 	int ret;
 
-	KUNIT_ASSERT_NOT_NULL(test, three);
 	r->b.idle = true;
 	for (u32 i = 0; i < 3; i++)
 		weft_fpdu_begin(three + i * len, 100);
@@ -540,12 +539,11 @@ static void flow_keeps_place(struct kunit *test)
 	destroy_workqueue(blocked);
 }
 
-A_SUITE(paths_flow, fake,
-	KUNIT_CASE(flow_by_room), KUNIT_CASE(flow_in_parts), KUNIT_CASE(flow_by_speed),
-	KUNIT_CASE(flow_in_pieces), KUNIT_CASE(flow_acks), KUNIT_CASE(flow_acks_taken),
-	KUNIT_CASE(flow_acks_ride), KUNIT_CASE(flow_ack_of_nothing), KUNIT_CASE(flow_ack_of_unsent),
-	KUNIT_CASE(flow_too_far_ahead), KUNIT_CASE(flow_too_many_bytes),
-	KUNIT_CASE(flow_keeps_within), KUNIT_CASE(flow_too_long), KUNIT_CASE(flow_ends),
-	KUNIT_CASE(flow_closes), KUNIT_CASE(flow_closes_amid_frame), KUNIT_CASE(flow_wrong_ends),
-	KUNIT_CASE(flow_end_first), KUNIT_CASE(flow_end_without_memory), KUNIT_CASE(flow_sooner),
-	KUNIT_CASE(flow_keeps_place));
+A_SUITE(paths_flow, fake, KUNIT_CASE(flow_by_room), KUNIT_CASE(flow_in_parts),
+	KUNIT_CASE(flow_by_speed), KUNIT_CASE(flow_in_pieces), KUNIT_CASE(flow_acks),
+	KUNIT_CASE(flow_acks_taken), KUNIT_CASE(flow_acks_ride), KUNIT_CASE(flow_ack_of_nothing),
+	KUNIT_CASE(flow_ack_of_unsent), KUNIT_CASE(flow_too_far_ahead),
+	KUNIT_CASE(flow_too_many_bytes), KUNIT_CASE(flow_keeps_within),
+	KUNIT_CASE(flow_too_long), KUNIT_CASE(flow_ends), KUNIT_CASE(flow_closes),
+	KUNIT_CASE(flow_closes_amid_frame), KUNIT_CASE(flow_wrong_ends), KUNIT_CASE(flow_end_first),
+	KUNIT_CASE(flow_end_without_memory), KUNIT_CASE(flow_sooner), KUNIT_CASE(flow_keeps_place));

@@ -589,11 +589,10 @@ static void join_any_weather(struct kunit *test)
 	routes_free(r);
 }
 
-A_SUITE(paths_join, fake,
-	KUNIT_CASE(join_begins), KUNIT_CASE(join_replays), KUNIT_CASE(join_replays_first),
-	KUNIT_CASE(join_doubles), KUNIT_CASE(join_torn), KUNIT_CASE(join_damaged),
-	KUNIT_CASE(join_wrong_length), KUNIT_CASE(join_stalls), KUNIT_CASE(join_all_stall),
-	KUNIT_CASE(join_lost_ack), KUNIT_CASE(join_late), KUNIT_CASE(join_heard),
-	KUNIT_CASE(join_without_memory), KUNIT_CASE(join_fewer), KUNIT_CASE(join_unreachable),
-	KUNIT_CASE(join_silent), KUNIT_CASE(join_again), KUNIT_CASE(join_last_leaves),
-	KUNIT_CASE(join_unreadable), KUNIT_CASE(join_any_weather));
+A_SUITE(paths_join, fake, KUNIT_CASE(join_begins), KUNIT_CASE(join_replays),
+	KUNIT_CASE(join_replays_first), KUNIT_CASE(join_doubles), KUNIT_CASE(join_torn),
+	KUNIT_CASE(join_damaged), KUNIT_CASE(join_wrong_length), KUNIT_CASE(join_stalls),
+	KUNIT_CASE(join_all_stall), KUNIT_CASE(join_lost_ack), KUNIT_CASE(join_late),
+	KUNIT_CASE(join_heard), KUNIT_CASE(join_without_memory), KUNIT_CASE(join_fewer),
+	KUNIT_CASE(join_unreachable), KUNIT_CASE(join_silent), KUNIT_CASE(join_again),
+	KUNIT_CASE(join_last_leaves), KUNIT_CASE(join_unreadable), KUNIT_CASE(join_any_weather));

@@ -29,11 +29,10 @@ static struct pair *pair_new(struct kunit *test)
 		.revision = 2, .p2p = true, .rtr = WEFT_RTR_WRITE, .extended = true,
 		.ird = 2, .ord = 2,
 	};
-	struct pair *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	struct pair *p = zeroed(test, sizeof(*p));
 	struct weft_sq_wr *wr;
 	struct weft_cqe cqe;
 
-	KUNIT_ASSERT_NOT_NULL(test, p);
 	p->a = end_make(test);
 	p->b = end_make(test);
 	routes_join(p->a->fake, p->b->fake);

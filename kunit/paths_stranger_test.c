@@ -344,13 +344,12 @@ static void stranger_crowds(struct kunit *test)
 /* The proofs are SipHash-2-4, by numbers that tests/wire/path.py computes. */
 static void stranger_proofs(struct kunit *test)
 {
-	struct weft_paths *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	struct weft_paths *p = zeroed(test, sizeof(*p));
 	struct weft_path_claim claim = {
 		.responder = true, .number = 3, .addr = { [10] = 0xff, 0xff, 10, 9, 0, 2 },
 		.joined = 0x1111111111111111, .challenged = 0x2222222222222222,
 	};
 
-	KUNIT_ASSERT_NOT_NULL(test, p);
 	for (u32 i = 0; i < WEFT_PATH_KEY_LEN; i++)
 		p->addrs.key[i] = i;
 	KUNIT_EXPECT_EQ(test, weft_path_proof(p, &claim), 0x75d8a32477a64902ULL);
@@ -358,7 +357,6 @@ static void stranger_proofs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_path_proof(p, &claim), 0x81c2d4969f51436eULL);
 }
 
-A_SUITE(paths_stranger, fake,
-	KUNIT_CASE(stranger_says_anything), KUNIT_CASE(stranger_refuses),
+A_SUITE(paths_stranger, fake, KUNIT_CASE(stranger_says_anything), KUNIT_CASE(stranger_refuses),
 	KUNIT_CASE(stranger_listens), KUNIT_CASE(stranger_relays), KUNIT_CASE(stranger_guesses),
 	KUNIT_CASE(stranger_crowds), KUNIT_CASE(stranger_proofs));

@@ -459,8 +459,7 @@ static void post_of_users(struct kunit *test)
 	teardown(b);
 }
 
-A_SUITE(post, bench,
-	KUNIT_CASE(post_send_kinds), KUNIT_CASE(post_atomics), KUNIT_CASE(post_keys),
+A_SUITE(post, bench, KUNIT_CASE(post_send_kinds), KUNIT_CASE(post_atomics), KUNIT_CASE(post_keys),
 	KUNIT_CASE(post_inline), KUNIT_CASE(post_refuses), KUNIT_CASE(post_full),
 	KUNIT_CASE(post_doorbell), KUNIT_CASE(post_states), KUNIT_CASE(post_in_error),
 	KUNIT_CASE(post_polled), KUNIT_CASE(post_dropped), KUNIT_CASE(post_receives),

@@ -24,11 +24,10 @@ struct talk {
 
 static struct talk *talk_new(struct kunit *test, bool visited)
 {
-	struct talk *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct talk *t = zeroed(test, sizeof(*t));
 
-	KUNIT_ASSERT_NOT_NULL(test, t);
-	t->said = kunit_kzalloc(test, WEFT_MPA_MAX_PRIVATE, GFP_KERNEL);
-	t->heard = kunit_kzalloc(test, WEFT_MPA_MAX_PRIVATE, GFP_KERNEL);
+	t->said = zeroed(test, WEFT_MPA_MAX_PRIVATE);
+	t->heard = zeroed(test, WEFT_MPA_MAX_PRIVATE);
 	KUNIT_ASSERT_TRUE(test, t->said && t->heard);
 	for (u32 i = 0; i < WEFT_MPA_MAX_PRIVATE; i++)
 		t->said[i] = 7 * i + 1;
@@ -198,6 +197,5 @@ static void private_of_answer(struct kunit *test)
 	}
 }
 
-A_SUITE(private, host,
-	KUNIT_CASE(private_of_request), KUNIT_CASE(private_of_reply),
+A_SUITE(private, host, KUNIT_CASE(private_of_request), KUNIT_CASE(private_of_reply),
 	KUNIT_CASE(private_of_visitor), KUNIT_CASE(private_of_answer));

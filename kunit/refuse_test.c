@@ -120,7 +120,6 @@ static void refused_beyond_the_ird(struct kunit *test)
 	finish(b);
 }
 
-A_SUITE(refuse, bench,
-	KUNIT_CASE(refused_when_the_engine_says_so), KUNIT_CASE(refused_for_the_first_reason),
-	KUNIT_CASE(refused_without_a_word), KUNIT_CASE(refused_crc_shows_no_header),
-	KUNIT_CASE(refused_beyond_the_ird));
+A_SUITE(refuse, bench, KUNIT_CASE(refused_when_the_engine_says_so),
+	KUNIT_CASE(refused_for_the_first_reason), KUNIT_CASE(refused_without_a_word),
+	KUNIT_CASE(refused_crc_shows_no_header), KUNIT_CASE(refused_beyond_the_ird));

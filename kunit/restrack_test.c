@@ -32,10 +32,9 @@ static u64 told(const struct sk_buff *msg, const char *name)
 /* A region is reregistered: its old pages are freed, and nobody has a reference. */
 static void region_in_change(struct kunit *test)
 {
-	struct weft_mr *mr = kunit_kzalloc(test, sizeof(*mr), GFP_KERNEL);
+	struct weft_mr *mr = zeroed(test, sizeof(*mr));
 	struct sk_buff *msg = nlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
 
-	KUNIT_ASSERT_NOT_NULL(test, mr);
 	KUNIT_ASSERT_NOT_NULL(test, msg);
 	KUNIT_ASSERT_NOT_NULL(test, nlmsg_put(msg, 0, 0, 0, 0, 0));
 	mr->umem = LIST_POISON1;
@@ -56,12 +55,11 @@ static void region_in_change(struct kunit *test)
 /* Where a process has its memory is nobody's business but an administrator's. */
 static void region_address(struct kunit *test)
 {
-	struct weft_mr *mr = kunit_kzalloc(test, sizeof(*mr), GFP_KERNEL);
+	struct weft_mr *mr = zeroed(test, sizeof(*mr));
 	struct sk_buff *msg = nlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	struct cred *cred = prepare_creds();
 	const struct cred *before;
 
-	KUNIT_ASSERT_NOT_NULL(test, mr);
 	KUNIT_ASSERT_NOT_NULL(test, msg);
 	KUNIT_ASSERT_NOT_NULL(test, cred);
 	KUNIT_ASSERT_NOT_NULL(test, nlmsg_put(msg, 0, 0, 0, 0, 0));
@@ -81,5 +79,4 @@ static void region_address(struct kunit *test)
 	nlmsg_free(msg);
 }
 
-A_SUITE(restrack, no,
-	KUNIT_CASE(region_in_change), KUNIT_CASE(region_address));
+A_SUITE(restrack, no, KUNIT_CASE(region_in_change), KUNIT_CASE(region_address));

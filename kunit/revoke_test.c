@@ -32,9 +32,8 @@ struct bench {
 
 static struct bench *setup(struct kunit *test)
 {
-	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	struct bench *b = zeroed(test, sizeof(*b));
 
-	KUNIT_ASSERT_NOT_NULL(test, b);
 	xa_init_flags(&b->dev.mrs, XA_FLAGS_ALLOC);
 	b->dev.local = weft_mr_new_local(&b->dev);
 	KUNIT_ASSERT_NOT_NULL(test, b->dev.local);
@@ -724,8 +723,7 @@ static void all_memory(struct kunit *test)
 	teardown(test, b);
 }
 
-A_SUITE(revoke, no,
-	KUNIT_CASE(fast_life), KUNIT_CASE(fast_next), KUNIT_CASE(fast_refused),
+A_SUITE(revoke, no, KUNIT_CASE(fast_life), KUNIT_CASE(fast_next), KUNIT_CASE(fast_refused),
 	KUNIT_CASE(local_key), KUNIT_CASE(all_memory), KUNIT_CASE(window_type_1),
 	KUNIT_CASE(window_type_2), KUNIT_CASE(window_refused), KUNIT_CASE(window_holds_its_own),
 	KUNIT_CASE(keys_are_apart), KUNIT_CASE(keys_go_round), KUNIT_CASE(region_stays),

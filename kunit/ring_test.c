@@ -13,11 +13,9 @@
 
 static struct weft_ring *ring_at(struct kunit *test, u32 head)
 {
-	struct weft_ring *ring = kunit_kzalloc(test, sizeof(*ring), GFP_KERNEL);
+	struct weft_ring *ring = zeroed(test, sizeof(*ring));
 
-	KUNIT_ASSERT_NOT_NULL(test, ring);
-	ring->mem = kunit_kzalloc(test, WEFT_RING_OFFSET + SLOTS * STRIDE, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, ring->mem);
+	ring->mem = zeroed(test, WEFT_RING_OFFSET + SLOTS * STRIDE);
 	ring->size = SLOTS;
 	ring->stride = STRIDE;
 	ring->head = head;
@@ -111,6 +109,5 @@ static void ring_kernel_words(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ring->head, 7U);
 }
 
-A_SUITE(ring, no,
-	KUNIT_CASE(ring_honest_producer), KUNIT_CASE(ring_hostile_producer), KUNIT_CASE(ring_slots),
-	KUNIT_CASE(ring_kernel_words));
+A_SUITE(ring, no, KUNIT_CASE(ring_honest_producer), KUNIT_CASE(ring_hostile_producer),
+	KUNIT_CASE(ring_slots), KUNIT_CASE(ring_kernel_words));

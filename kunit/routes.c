@@ -118,10 +118,9 @@ void routes_join(struct fake *a, struct fake *b)
  */
 struct routes *routes_make(struct kunit *test, u32 a_paths, u32 b_paths)
 {
-	struct routes *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct routes *r = zeroed(test, sizeof(*r));
 	struct fake *a = fake_open(NULL, NULL), *b = fake_open(NULL, NULL);
 
-	KUNIT_ASSERT_NOT_NULL(test, r);
 	KUNIT_ASSERT_NOT_NULL(test, a);
 	KUNIT_ASSERT_NOT_NULL(test, b);
 	routes_join(a, b);

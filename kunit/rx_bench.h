@@ -21,13 +21,10 @@ struct rx_bench {
 
 static inline struct rx_bench *bench_new(struct kunit *test, bool crc)
 {
-	struct rx_bench *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct rx_bench *r = zeroed(test, sizeof(*r));
 
-	KUNIT_ASSERT_NOT_NULL(test, r);
-	r->tape = kunit_kzalloc(test, TAPE, GFP_KERNEL);
-	r->said = kunit_kzalloc(test, TAPE, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, r->tape);
-	KUNIT_ASSERT_NOT_NULL(test, r->said);
+	r->tape = zeroed(test, TAPE);
+	r->said = zeroed(test, TAPE);
 	r->agreed = (struct weft_mpa_agreed){
 		.revision = 2, .crc = crc, .extended = true, .ird = 2, .ord = 2,
 	};

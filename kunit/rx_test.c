@@ -100,9 +100,8 @@ static void rx_stage(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(cuts); i++) {
 		struct rx_bench *r = bench_new(test, true);
-		u8 *payload = kunit_kzalloc(test, 30000, GFP_KERNEL);
+		u8 *payload = zeroed(test, 30000);
 
-		KUNIT_ASSERT_NOT_NULL(test, payload);
 		memset(payload, 0xa5, 30000);
 		payload[29999] = 1;
 		put(r, &hdr, payload, 30000);
@@ -138,10 +137,9 @@ static bool run_timer(struct timer_list *timer)
 static void rx_stage_starves(struct kunit *test)
 {
 	struct weft_ddp_hdr hdr = write_hdr(0, true);
-	u8 *payload = kunit_kzalloc(test, 30000, GFP_KERNEL);
+	u8 *payload = zeroed(test, 30000);
 	u32 kind, fed, n;
 
-	KUNIT_ASSERT_NOT_NULL(test, payload);
 	memset(payload, 0xa5, 30000);
 	for (kind = 0; kind < 3; kind++) {
 		struct rx_bench *r = bench_new(test, true);
@@ -177,12 +175,11 @@ static void rx_stage_starves(struct kunit *test)
 static void rx_starves_no_longer(struct kunit *test)
 {
 	struct weft_ddp_hdr hdr = write_hdr(0, true);
-	u8 *payload = kunit_kzalloc(test, 30000, GFP_KERNEL);
+	u8 *payload = zeroed(test, 30000);
 	struct rx_bench *r = bench_new(test, true);
 	struct timer_list *retry = &rx_of(r->e->qp)->rnr;
 	u32 fed;
 
-	KUNIT_ASSERT_NOT_NULL(test, payload);
 	memset(payload, 0xa5, 30000);
 	put(r, &hdr, payload, 30000);
 	r->e->fake->script.hold = 2000;
@@ -347,10 +344,9 @@ static void rx_ends(struct kunit *test)
 static void rx_stops_amid(struct kunit *test)
 {
 	struct weft_ddp_hdr hdr = write_hdr(0, true);
-	u8 *payload = kunit_kzalloc(test, 30000, GFP_KERNEL);
+	u8 *payload = zeroed(test, 30000);
 	struct rx_bench *r = bench_new(test, true);
 
-	KUNIT_ASSERT_NOT_NULL(test, payload);
 	put(r, &hdr, payload, 30000);
 	r->e->fake->script.cut = 1000;
 	r->e->fake->script.softirq = true;
@@ -549,8 +545,7 @@ static void rx_before_start(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
-A_SUITE(rx, fake,
-	KUNIT_CASE(rx_before_start), KUNIT_CASE(rx_pieces), KUNIT_CASE(rx_cuts),
+A_SUITE(rx, fake, KUNIT_CASE(rx_before_start), KUNIT_CASE(rx_pieces), KUNIT_CASE(rx_cuts),
 	KUNIT_CASE(rx_stage), KUNIT_CASE(rx_stage_starves), KUNIT_CASE(rx_starves_no_longer),
 	KUNIT_CASE(rx_no_receive), KUNIT_CASE(rx_posted_in_time), KUNIT_CASE(rx_without_tx_lock),
 	KUNIT_CASE(rx_not_posted), KUNIT_CASE(rx_ends), KUNIT_CASE(rx_reset),

@@ -275,7 +275,6 @@ static void rx_terminate_names(struct kunit *test)
 	bench_free(test, r);
 }
 
-A_SUITE(rx_wrong, fake,
-	KUNIT_CASE(rx_damage), KUNIT_CASE(rx_row_damage), KUNIT_CASE(rx_unreadable),
+A_SUITE(rx_wrong, fake, KUNIT_CASE(rx_damage), KUNIT_CASE(rx_row_damage), KUNIT_CASE(rx_unreadable),
 	KUNIT_CASE(rx_refused), KUNIT_CASE(rx_read_depth), KUNIT_CASE(rx_terminate),
 	KUNIT_CASE(rx_terminate_names));

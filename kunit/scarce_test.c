@@ -118,9 +118,8 @@ struct made {
 
 static struct made *made_new(struct kunit *test)
 {
-	struct made *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct made *m = zeroed(test, sizeof(*m));
 
-	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->b = setup(test, ORD);
 	m->b->pd.device = &m->b->dev.ib;
 	m->b->engine.qp.ib.device = &m->b->dev.ib;
@@ -228,6 +227,5 @@ static void scarce_frame(struct kunit *test)
 	routes_free(r);
 }
 
-A_SUITE(scarce, host,
-	KUNIT_CASE(scarce_connect), KUNIT_CASE(scarce_listen), KUNIT_CASE(scarce_made),
-	KUNIT_CASE(scarce_frame));
+A_SUITE(scarce, host, KUNIT_CASE(scarce_connect), KUNIT_CASE(scarce_listen),
+	KUNIT_CASE(scarce_made), KUNIT_CASE(scarce_frame));

@@ -620,8 +620,7 @@ static void sq_flush_after_reset(struct kunit *test)
 	teardown(b);
 }
 
-A_SUITE(sq, bench,
-	KUNIT_CASE(sq_opcodes), KUNIT_CASE(sq_extended), KUNIT_CASE(sq_atomic_order),
+A_SUITE(sq, bench, KUNIT_CASE(sq_opcodes), KUNIT_CASE(sq_extended), KUNIT_CASE(sq_atomic_order),
 	KUNIT_CASE(sq_read), KUNIT_CASE(sq_blocks), KUNIT_CASE(sq_flags), KUNIT_CASE(sq_inline),
 	KUNIT_CASE(sq_keys), KUNIT_CASE(sq_lengths), KUNIT_CASE(sq_hostile_producer),
 	KUNIT_CASE(sq_wraps_and_copies), KUNIT_CASE(sq_waits), KUNIT_CASE(sq_inflight_full),

@@ -42,9 +42,8 @@ static void mark(struct weft_waiter *waiter)
 
 static struct shared *share(struct kunit *test, bool user)
 {
-	struct shared *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct shared *s = zeroed(test, sizeof(*s));
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	receive_queue(test, &s->srq.rq, RECEIVES, MAX_RECV_SGE);
 	s->srq.ib.event_handler = note_srq_event;
 	s->srq.ib.srq_context = s;
@@ -405,8 +404,7 @@ static void srq_outlives_queue_pair(struct kunit *test)
 	teardown(b);
 }
 
-A_SUITE(srq, bench,
-	KUNIT_CASE(srq_order), KUNIT_CASE(srq_wakes), KUNIT_CASE(srq_wakes_all),
+A_SUITE(srq, bench, KUNIT_CASE(srq_order), KUNIT_CASE(srq_wakes), KUNIT_CASE(srq_wakes_all),
 	KUNIT_CASE(srq_wakes_many), KUNIT_CASE(srq_wakes_on), KUNIT_CASE(srq_leave),
 	KUNIT_CASE(srq_limit), KUNIT_CASE(srq_hostile_producer), KUNIT_CASE(srq_hostile_entry),
 	KUNIT_CASE(srq_kernel_posts), KUNIT_CASE(srq_outlives_queue_pair));

@@ -26,9 +26,8 @@ struct pipe {
 
 static struct pipe *pipe_open(struct kunit *test)
 {
-	struct pipe *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	struct pipe *p = zeroed(test, sizeof(*p));
 
-	KUNIT_ASSERT_NOT_NULL(test, p);
 	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
 					       &p->sock), 0);
 	p->tcp.llp.class = &weft_tcp_class;
@@ -232,7 +231,6 @@ static void groups_like_another(struct kunit *test)
 #endif
 }
 
-A_SUITE(stream, no,
-	KUNIT_CASE(portion_fresh), KUNIT_CASE(portion_fills), KUNIT_CASE(portion_cut),
+A_SUITE(stream, no, KUNIT_CASE(portion_fresh), KUNIT_CASE(portion_fills), KUNIT_CASE(portion_cut),
 	KUNIT_CASE(portion_sent), KUNIT_CASE(portion_cut_often), KUNIT_CASE(space_before_accept),
 	KUNIT_CASE(user_of_another), KUNIT_CASE(groups_like_another));

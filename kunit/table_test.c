@@ -35,7 +35,7 @@ static bool opens(enum weft_conn_state state)
 static void make_initiator(struct kunit *test, struct scene *s, enum weft_conn_state state)
 {
 	struct weft_mpa_frame frame;
-	u8 *private = kunit_kzalloc(test, WEFT_MPA_MAX_PRIVATE, GFP_KERNEL);
+	u8 *private = zeroed(test, WEFT_MPA_MAX_PRIVATE);
 
 	fake_script.mute = state == WEFT_CONN_CONNECTING;
 	s->server = server_new(test);
@@ -65,9 +65,8 @@ static void make_responder(struct kunit *test, struct scene *s, enum weft_conn_s
 /* Brings a connection into a state. */
 static struct scene *scene(struct kunit *test, enum weft_conn_state state)
 {
-	struct scene *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct scene *s = zeroed(test, sizeof(*s));
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	fake_begin();
 	s->h = host_new(test);
 	if (state == WEFT_CONN_NEW) {
@@ -414,7 +413,6 @@ static void table_ended_here(struct kunit *test)
 	}
 }
 
-A_SUITE(table, host,
-	KUNIT_CASE(table_cells), KUNIT_CASE(table_late_clock), KUNIT_CASE(table_times),
+A_SUITE(table, host, KUNIT_CASE(table_cells), KUNIT_CASE(table_late_clock), KUNIT_CASE(table_times),
 	KUNIT_CASE(table_streams), KUNIT_CASE(table_reads_out), KUNIT_CASE(table_stop_all),
 	KUNIT_CASE(table_ended_here));

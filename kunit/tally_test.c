@@ -18,9 +18,8 @@ struct tallied {
 
 static struct tallied *tallied_new(struct kunit *test)
 {
-	struct tallied *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct tallied *t = zeroed(test, sizeof(*t));
 
-	KUNIT_ASSERT_NOT_NULL(test, t);
 	t->b = setup(test, ORD);
 	weft_tallies_init(&t->b->dev.tallies);
 	t->b->dev.counters = alloc_percpu(struct weft_counters);
@@ -242,7 +241,6 @@ static void shows_what_is_counted(struct kunit *test)
 	tallied_free(t);
 }
 
-A_SUITE(tally, bench,
-	KUNIT_CASE(counts_while_bound), KUNIT_CASE(counts_over_streams),
+A_SUITE(tally, bench, KUNIT_CASE(counts_while_bound), KUNIT_CASE(counts_over_streams),
 	KUNIT_CASE(ends_without_the_lock), KUNIT_CASE(port_has_all), KUNIT_CASE(first_comes_first),
 	KUNIT_CASE(dying_is_bound_to_nothing), KUNIT_CASE(shows_what_is_counted));

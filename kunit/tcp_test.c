@@ -103,10 +103,9 @@ static void accepted(struct kunit *test)
 static void in_a_sockmap(struct kunit *test)
 {
 	struct call c = call_listener(test);
-	void *psock = kunit_kzalloc(test, 1024, GFP_KERNEL);
+	void *psock = zeroed(test, 1024);
 	struct weft_llp *llp;
 
-	KUNIT_ASSERT_NOT_NULL(test, psock);
 	sock_hold(c.sk);
 	write_lock_bh(&c.sk->sk_callback_lock);
 	__rcu_assign_sk_user_data_with_flags(c.sk, psock, SK_USER_DATA_NOCOPY | SK_USER_DATA_PSOCK);
@@ -423,12 +422,11 @@ static void without_private_state(struct kunit *test)
 		WEFT_RULE_ROUND_MSS, WEFT_RULE_END_BUFFER, WEFT_RULE_URGENT,
 		WEFT_RULE_ACK_LATER, WEFT_RULE_ACK_WITH_ANSWER,
 	};
-	struct taken *taken = kunit_kzalloc(test, sizeof(*taken), GFP_KERNEL);
+	struct taken *taken = zeroed(test, sizeof(*taken));
 	u8 *page = (u8 *)__get_free_page(GFP_KERNEL);
 	struct weft_llp *llp;
 	struct call c;
 
-	KUNIT_ASSERT_NOT_NULL(test, taken);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	for (u32 i = 0; i < PIECE; i++)
 		page[i] = i % 251;
@@ -449,8 +447,7 @@ static void without_private_state(struct kunit *test)
 	free_page((unsigned long)page);
 }
 
-A_SUITE(tcp, no,
-	KUNIT_CASE(accepted), KUNIT_CASE(in_a_sockmap), KUNIT_CASE(silent_peers),
+A_SUITE(tcp, no, KUNIT_CASE(accepted), KUNIT_CASE(in_a_sockmap), KUNIT_CASE(silent_peers),
 	KUNIT_CASE(turns_soon), KUNIT_CASE(turns_late), KUNIT_CASE(turns_long),
 	KUNIT_CASE(turns_by_parts), KUNIT_CASE(ack_with_answer), KUNIT_CASE(ack_after_late_answer),
 	KUNIT_CASE(ack_of_much), KUNIT_CASE(ack_of_large_segments), KUNIT_CASE(ack_of_a_stream),

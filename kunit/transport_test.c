@@ -77,8 +77,7 @@ static void transport_many(struct kunit *test)
 	struct weft_transport *many;
 	int i;
 
-	many = kunit_kcalloc(test, WEFT_MAX_TRANSPORTS, sizeof(*many), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, many);
+	many = zeroed(test, WEFT_MAX_TRANSPORTS * sizeof(*many));
 	for (i = 0; i < WEFT_MAX_TRANSPORTS - 1; i++)
 		KUNIT_ASSERT_EQ(test, weft_transport_register(&many[i]), 0);
 	KUNIT_EXPECT_EQ(test, weft_transport_register(&many[i]), -ENOSPC);
@@ -88,6 +87,5 @@ static void transport_many(struct kunit *test)
 		weft_transport_unregister(&many[i]);
 }
 
-A_SUITE(transport, no,
-	KUNIT_CASE(transport_choose), KUNIT_CASE(transport_by_port), KUNIT_CASE(transport_spreads),
-	KUNIT_CASE(transport_many));
+A_SUITE(transport, no, KUNIT_CASE(transport_choose), KUNIT_CASE(transport_by_port),
+	KUNIT_CASE(transport_spreads), KUNIT_CASE(transport_many));

@@ -31,9 +31,8 @@ struct tx_bench {
 
 static inline struct tx_bench *bench_new(struct kunit *test)
 {
-	struct tx_bench *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct tx_bench *t = zeroed(test, sizeof(*t));
 
-	KUNIT_ASSERT_NOT_NULL(test, t);
 	t->tape = vzalloc(sizeof(*t->tape));
 	KUNIT_ASSERT_NOT_NULL(test, t->tape);
 	t->tape->bytes = vzalloc(MOST);

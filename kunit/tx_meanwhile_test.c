@@ -169,6 +169,5 @@ static void tx_takes_turns(struct kunit *test)
 	bench_free(test, t);
 }
 
-A_SUITE(meanwhile, fake,
-	KUNIT_CASE(tx_receives_meanwhile), KUNIT_CASE(tx_answered_amid_many),
+A_SUITE(meanwhile, fake, KUNIT_CASE(tx_receives_meanwhile), KUNIT_CASE(tx_answered_amid_many),
 	KUNIT_CASE(tx_fails_meanwhile), KUNIT_CASE(tx_takes_turns));

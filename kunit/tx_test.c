@@ -612,10 +612,9 @@ static void tx_bytes_stay(struct kunit *test)
 	bench_free(test, t);
 }
 
-A_SUITE(tx, fake,
-	KUNIT_CASE(tx_segments), KUNIT_CASE(tx_fills_segments), KUNIT_CASE(tx_partial_sends),
-	KUNIT_CASE(tx_windows), KUNIT_CASE(tx_operations), KUNIT_CASE(tx_read_depth),
-	KUNIT_CASE(tx_gate), KUNIT_CASE(tx_ready), KUNIT_CASE(tx_large_fpdus),
-	KUNIT_CASE(tx_large_packs), KUNIT_CASE(tx_huge_answer), KUNIT_CASE(tx_terminate),
-	KUNIT_CASE(tx_bad_request), KUNIT_CASE(tx_stream_dies), KUNIT_CASE(tx_lost_completion),
-	KUNIT_CASE(tx_graceful_end), KUNIT_CASE(tx_bytes_stay));
+A_SUITE(tx, fake, KUNIT_CASE(tx_segments), KUNIT_CASE(tx_fills_segments),
+	KUNIT_CASE(tx_partial_sends), KUNIT_CASE(tx_windows), KUNIT_CASE(tx_operations),
+	KUNIT_CASE(tx_read_depth), KUNIT_CASE(tx_gate), KUNIT_CASE(tx_ready),
+	KUNIT_CASE(tx_large_fpdus), KUNIT_CASE(tx_large_packs), KUNIT_CASE(tx_huge_answer),
+	KUNIT_CASE(tx_terminate), KUNIT_CASE(tx_bad_request), KUNIT_CASE(tx_stream_dies),
+	KUNIT_CASE(tx_lost_completion), KUNIT_CASE(tx_graceful_end), KUNIT_CASE(tx_bytes_stay));

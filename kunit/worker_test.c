@@ -41,8 +41,7 @@ static struct bench *blocked_bench(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
 
-	queues = kunit_kzalloc(test, sizeof(*queues), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, queues);
+	queues = zeroed(test, sizeof(*queues));
 	queues->any = alloc_ordered_workqueue("weft_kunit_any", 0);
 	queues->near = alloc_ordered_workqueue("weft_kunit_near", 0);
 	KUNIT_ASSERT_NOT_NULL(test, queues->any);
@@ -264,7 +263,6 @@ static void worker_end_gathering(struct kunit *test)
 	unblock(b);
 }
 
-A_SUITE(worker, bench,
-	KUNIT_CASE(worker_start), KUNIT_CASE(worker_start_locked), KUNIT_CASE(worker_of_program),
-	KUNIT_CASE(worker_behind_lane), KUNIT_CASE(worker_end), KUNIT_CASE(worker_end_beside),
-	KUNIT_CASE(worker_end_gathering));
+A_SUITE(worker, bench, KUNIT_CASE(worker_start), KUNIT_CASE(worker_start_locked),
+	KUNIT_CASE(worker_of_program), KUNIT_CASE(worker_behind_lane), KUNIT_CASE(worker_end),
+	KUNIT_CASE(worker_end_beside), KUNIT_CASE(worker_end_gathering));
