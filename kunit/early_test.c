@@ -33,6 +33,15 @@ static void class_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 	weft_arrivals_drop(&bench->arrivals);
 }
 
+static void early_end(struct kunit *test, void *what)
+{
+	struct early_bench *b = what;
+
+	end_free(test, b->e);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+	weft_arrivals_drop(&b->arrivals);
+}
+
 static struct early_bench *early_new(struct kunit *test)
 {
 	const struct weft_mpa_agreed agreed = {
@@ -49,14 +58,8 @@ static struct early_bench *early_new(struct kunit *test)
 	bench->e->fake->llp.arrivals = &bench->arrivals;
 	KUNIT_ASSERT_EQ(test, end_start(bench->e, &agreed, true), 0);
 	settle();
+	at_end(test, early_end, bench);
 	return bench;
-}
-
-static void early_free(struct kunit *test, struct early_bench *b)
-{
-	end_free(test, b->e);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
-	weft_arrivals_drop(&b->arrivals);
 }
 
 /* A message comes; nobody is told. */
@@ -175,7 +178,6 @@ static void arrivals_have_turns(struct kunit *test)
 	}
 	KUNIT_EXPECT_NULL(test, weft_arrivals_turn(&b->arrivals));
 	KUNIT_EXPECT_EQ(test, b->arrivals.held, 0U);
-	early_free(test, b);
 }
 
 static void arrivals_refuse(struct kunit *test)
@@ -198,7 +200,6 @@ static void arrivals_refuse(struct kunit *test)
 	weft_arrivals_drop(&b->arrivals);
 	KUNIT_EXPECT_NULL(test, weft_arrivals_turn(&b->arrivals));
 	KUNIT_EXPECT_EQ(test, b->arrivals.held, 0U);
-	early_free(test, b);
 }
 
 /* --- placed when they come --- */
@@ -234,7 +235,6 @@ static void early_writes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->arrivals.turn, 5U);
 	KUNIT_EXPECT_EQ(test, b->arrivals.held, 0U);
 	KUNIT_EXPECT_EQ(test, end_count(b->e, WEFT_CNT_RX_FPDUS), 4ULL);
-	early_free(test, b);
 }
 
 /* Segments of one SEND, the last of them first: the message is delivered with the first. */
@@ -256,7 +256,6 @@ static void early_segments(struct kunit *test)
 	comes(test, b, 2, &hdr, "is it", 5);
 	expect_text(test, b, HERE, "is it the whole");
 	expect_received(test, b, 0x77, 15);
-	early_free(test, b);
 }
 
 /* SENDs in reverse: each takes its own receive, and they complete in their order. */
@@ -280,7 +279,6 @@ static void early_messages(struct kunit *test)
 	comes(test, b, 2, &hdr, text[0], 3);
 	for (u32 i = 0; i < 4; i++)
 		expect_received(test, b, 0x10 + i, strlen(text[i]));
-	early_free(test, b);
 }
 
 /* The message behind the window is none of it: it waits for its turn. */
@@ -304,7 +302,6 @@ static void early_behind_window(struct kunit *test)
 	expect_text(test, b, HERE + 100 * (size - 1), "last");
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->e->memory + HERE, 0, 100 * (size - 1)), NULL);
 	rx_of(b->e->qp)->sends.size = made;
-	early_free(test, b);
 }
 
 /*
@@ -337,7 +334,6 @@ static void early_shared(struct kunit *test)
 	expect_received(test, b, 0x11, 3);
 	expect_text(test, b, HERE, "the one");
 	rx_of(b->e->qp)->srq = NULL;
-	early_free(test, b);
 }
 
 /* What the owner of a shared queue finds when it is told of that queue. */
@@ -383,7 +379,6 @@ static void early_tells(struct kunit *test)
 	expect_text(test, b, HERE, "early");
 	b->e->mr.kind = WEFT_MR_REGION;
 	rx_of(b->e->qp)->srq = NULL;
-	early_free(test, b);
 }
 
 /* Without a receive a message waits for its turn, and then for a receive. */
@@ -415,7 +410,6 @@ static void early_without_receive(struct kunit *test)
 	expect_received(test, b, 0x12, 5);
 	expect_received(test, b, 0x13, 4);
 	expect_text(test, b, HERE + 300, "four");
-	early_free(test, b);
 }
 
 /* Immediate data takes the receive that was kept for its message. */
@@ -437,7 +431,6 @@ static void early_behind_imm(struct kunit *test)
 	expect_received(test, b, 0x10, 1); /* of the Write before it */
 	expect_received(test, b, 0x11, 3);
 	expect_text(test, b, HERE + 100, "two");
-	early_free(test, b);
 }
 
 /* But not amidst a SEND, even if nothing of that was placed yet. */
@@ -460,7 +453,6 @@ static void early_imm_amidst(struct kunit *test)
 	expect_nothing(test, b);
 	settle();
 	KUNIT_EXPECT_TRUE(test, rx_of(b->e->qp)->stopped);
-	early_free(test, b);
 }
 
 /* An answer to our read, in parts that come in reverse. */
@@ -502,7 +494,6 @@ static void early_answer(struct kunit *test)
 	expect_text(test, b, HERE, "easy to read");
 	KUNIT_ASSERT_TRUE(test, end_poll(b->e, &cqe));
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
-	early_free(test, b);
 }
 
 /* A wrong segment is not placed, and ends the connection when its turn comes. */
@@ -533,7 +524,7 @@ static void early_wrong(struct kunit *test)
 		settle();
 		KUNIT_EXPECT_TRUE_MSG(test, rx_of(b->e->qp)->stopped, "case %u", i);
 		KUNIT_EXPECT_EQ(test, b->e->memory[HERE], (u8)0);
-		early_free(test, b);
+		end_now(test, b);
 	}
 }
 
@@ -553,7 +544,6 @@ static void early_then_revoked(struct kunit *test)
 	expect_received(test, b, 0x10, 0);
 	settle();
 	KUNIT_EXPECT_TRUE(test, rx_of(b->e->qp)->stopped);
-	early_free(test, b);
 }
 
 static void early_off(struct kunit *test)
@@ -569,7 +559,6 @@ static void early_off(struct kunit *test)
 	hdr = a_write(HERE + 5, true);
 	comes(test, b, 2, &hdr, " bird", 5);
 	expect_text(test, b, HERE, "early bird");
-	early_free(test, b);
 }
 
 #define MANY	300U
@@ -619,7 +608,6 @@ static void early_many(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, b->e->memory[HERE + 2 * i], (u8)i);
 	KUNIT_EXPECT_EQ(test, b->arrivals.held, 0U);
 	KUNIT_EXPECT_GT(test, end_count(b->e, WEFT_CNT_RX_EARLY_FPDUS), 50ULL);
-	early_free(test, b);
 }
 
 /* Receives that were taken for messages which never came whole are flushed in their order. */
@@ -645,7 +633,6 @@ static void early_flushed(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_WR_FLUSH_ERR);
 	}
 	expect_nothing(test, b);
-	early_free(test, b);
 }
 
 /*

@@ -58,6 +58,30 @@ static const struct {
 	  .cut = 1448, .hold = 3000, .fills = true }, true, true, FROM_A | FROM_B },
 };
 
+/* What a queue pair counts itself is what its device counts, which has no other. */
+static void expect_counted(struct kunit *test, const struct end *e)
+{
+	const struct weft_framer_counts *rx = &rx_of(e->qp)->framer.counts;
+
+	KUNIT_EXPECT_EQ(test, tx_of(e->qp)->fpdus, end_count(e, WEFT_CNT_TX_FPDUS));
+	KUNIT_EXPECT_EQ(test, tx_of(e->qp)->bytes, end_count(e, WEFT_CNT_TX_BYTES));
+	KUNIT_EXPECT_EQ(test, rx->fpdus, end_count(e, WEFT_CNT_RX_FPDUS));
+	KUNIT_EXPECT_EQ(test, rx->bytes, end_count(e, WEFT_CNT_RX_BYTES));
+	KUNIT_EXPECT_EQ(test, rx->split, (u32)end_count(e, WEFT_CNT_RX_SPLIT_FPDUS));
+	KUNIT_EXPECT_EQ(test, rx->staged, (u32)end_count(e, WEFT_CNT_RX_STAGED_FPDUS));
+}
+
+static void flow_end(struct kunit *test, void *what)
+{
+	struct flow *f = what;
+
+	expect_counted(test, f->a);
+	expect_counted(test, f->b);
+	end_free(test, f->a);
+	end_free(test, f->b);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
 static struct flow *flow_new(struct kunit *test, bool crc, bool large, int marks)
 {
 	struct weft_mpa_agreed agreed = {
@@ -82,6 +106,7 @@ static struct flow *flow_new(struct kunit *test, bool crc, bool large, int marks
 	end_fill(f->a, 1);
 	end_fill(f->b, 2);
 	settle();
+	at_end(test, flow_end, f);
 	return f;
 }
 
@@ -89,28 +114,6 @@ static struct flow *flow_odd(struct kunit *test, u32 i)
 {
 	fake_script = odd[i].script;
 	return flow_new(test, odd[i].crc, odd[i].large, odd[i].marks);
-}
-
-/* What a queue pair counts itself is what its device counts, which has no other. */
-static void expect_counted(struct kunit *test, const struct end *e)
-{
-	const struct weft_framer_counts *rx = &rx_of(e->qp)->framer.counts;
-
-	KUNIT_EXPECT_EQ(test, tx_of(e->qp)->fpdus, end_count(e, WEFT_CNT_TX_FPDUS));
-	KUNIT_EXPECT_EQ(test, tx_of(e->qp)->bytes, end_count(e, WEFT_CNT_TX_BYTES));
-	KUNIT_EXPECT_EQ(test, rx->fpdus, end_count(e, WEFT_CNT_RX_FPDUS));
-	KUNIT_EXPECT_EQ(test, rx->bytes, end_count(e, WEFT_CNT_RX_BYTES));
-	KUNIT_EXPECT_EQ(test, rx->split, (u32)end_count(e, WEFT_CNT_RX_SPLIT_FPDUS));
-	KUNIT_EXPECT_EQ(test, rx->staged, (u32)end_count(e, WEFT_CNT_RX_STAGED_FPDUS));
-}
-
-static void flow_free(struct kunit *test, struct flow *f)
-{
-	expect_counted(test, f->a);
-	expect_counted(test, f->b);
-	end_free(test, f->a);
-	end_free(test, f->b);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 static void expect_done(struct kunit *test, struct end *e, u64 wr_id, u8 status, u8 opcode,
@@ -152,7 +155,7 @@ static void flow_sends(struct kunit *test)
 				    odd[i].what);
 			expect_done(test, f->b, 71 + k, IB_WC_SUCCESS, WEFT_OP_RECV, odd[i].what);
 		}
-		flow_free(test, f);
+		end_now(test, f);
 	}
 }
 
@@ -190,9 +193,8 @@ static void flow_writes(struct kunit *test)
 							 END_MEMORY), 0,
 					    "%s: %u", odd[i].what, lengths[k]);
 		}
-		flow_free(test, f);
+		end_now(test, f);
 	}
-	kunit_kfree(test, before);
 }
 
 /* More reads than are allowed at once, from both ends, behind each other. */
@@ -224,7 +226,7 @@ static void flow_reads(struct kunit *test)
 			expect_same(test, f, 250000 + 20000 * k, 20000 * k, 3 + 4999 * k,
 				    odd[i].what);
 		}
-		flow_free(test, f);
+		end_now(test, f);
 	}
 }
 
@@ -263,7 +265,7 @@ static void flow_atomics(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, *word(f->a, 16), 5ULL);
 		KUNIT_EXPECT_EQ(test, *word(f->a, 24), 5ULL);
 		KUNIT_EXPECT_EQ(test, *word(f->b, 4096), -1ULL);
-		flow_free(test, f);
+		end_now(test, f);
 	}
 }
 
@@ -290,7 +292,6 @@ static void flow_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), WEFT_OP_RECV_WRITE_IMM);
 	KUNIT_EXPECT_EQ(test, cqe.ex, 77U);
 	KUNIT_EXPECT_EQ(test, cqe.byte_len, 5000U);
-	flow_free(test, f);
 }
 
 /* The end that asked for what it may not have learns which of its requests that was. */
@@ -311,7 +312,6 @@ static void flow_blame(struct kunit *test)
 	expect_done(test, f->a, 0x1000, IB_WC_REM_ACCESS_ERR, 0, "a read");
 	KUNIT_EXPECT_EQ(test, end_count(f->b, WEFT_CNT_TX_TERMINATES), 1ULL);
 	KUNIT_EXPECT_EQ(test, end_count(f->a, WEFT_CNT_RX_TERMINATES), 1ULL);
-	flow_free(test, f);
 }
 
 static u32 dice(u32 *state, u32 sides)
@@ -393,7 +393,7 @@ static void flow_mixed(struct kunit *test)
 		}
 		KUNIT_EXPECT_EQ(test, weft_qp_state(f->a->qp), IB_QPS_RTS);
 		KUNIT_EXPECT_EQ(test, weft_qp_state(f->b->qp), IB_QPS_RTS);
-		flow_free(test, f);
+		end_now(test, f);
 	}
 }
 
@@ -415,7 +415,6 @@ static void flow_graceful_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_qp_state(f->b->qp), IB_QPS_RTS);
 	expect_same(test, f, 0, 200000, 50000, "a graceful end");
 	expect_done(test, f->b, 71, IB_WC_SUCCESS, WEFT_OP_RECV, "a graceful end");
-	flow_free(test, f);
 }
 
 A_SUITE(flow, fake, KUNIT_CASE(flow_sends), KUNIT_CASE(flow_writes), KUNIT_CASE(flow_reads),

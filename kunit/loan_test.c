@@ -21,6 +21,15 @@ struct loan_bench {
 	u32 len;	/* bytes of that */
 };
 
+static void bench_end(struct kunit *test, void *what)
+{
+	struct loan_bench *l = what;
+
+	end_free(test, l->e);
+	vfree(l->tape);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
 static struct loan_bench *bench_new(struct kunit *test, bool crc)
 {
 	const struct weft_mpa_agreed agreed = {
@@ -37,14 +46,8 @@ static struct loan_bench *bench_new(struct kunit *test, bool crc)
 	end_fill(l->e, 3);
 	KUNIT_ASSERT_EQ(test, end_start(l->e, &agreed, true), 0);
 	settle();
+	at_end(test, bench_end, l);
 	return l;
-}
-
-static void bench_free(struct kunit *test, struct loan_bench *l)
-{
-	end_free(test, l->e);
-	vfree(l->tape);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 static void take(struct loan_bench *l)
@@ -158,7 +161,6 @@ static void loan_tried(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, done(l));
 	KUNIT_EXPECT_TRUE(test, done(l));
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
-	bench_free(test, l);
 }
 
 /* What was lent second is done when the stream gives its pages back, and not before. */
@@ -187,7 +189,6 @@ static void loan_goes_on(struct kunit *test)
 	take(l);
 	expect_write(test, l, 4097, 200000);
 	expect_returned(test, l);
-	bench_free(test, l);
 }
 
 /* Where pages are copied on the way, one loan is the last. */
@@ -207,7 +208,6 @@ static void loan_copied(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT_COPIED), 1ULL);
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
-	bench_free(test, l);
 }
 
 /* What is checksummed is copied, what is small, and what the stream does not take. */
@@ -220,7 +220,7 @@ static void loan_not(struct kunit *test)
 	take(l);
 	KUNIT_EXPECT_TRUE(test, done(l));
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 0ULL);
-	bench_free(test, l);
+	end_now(test, l);
 
 	l = bench_new(test, false);
 	warmer(test, l);
@@ -233,7 +233,6 @@ static void loan_not(struct kunit *test)
 	take(l);
 	KUNIT_EXPECT_TRUE(test, done(l));
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
-	bench_free(test, l);
 }
 
 /* An FPDU of a long message ends with a page, so that none is sent in two pieces. */
@@ -253,7 +252,6 @@ static void loan_cut(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, got == total || offset_in_page(100 + got) == 0);
 	}
 	KUNIT_EXPECT_TRUE(test, done(l));
-	bench_free(test, l);
 }
 
 /* So are a kernel consumer's pages, which no process owns. */
@@ -269,7 +267,6 @@ static void loan_kernel(struct kunit *test)
 	KUNIT_EXPECT_GE(test, held(l), 24U);
 	take(l);
 	expect_returned(test, l);
-	bench_free(test, l);
 }
 
 /* A small message goes with the loan before it, not in a packet of its own. */
@@ -297,7 +294,6 @@ static void loan_joined(struct kunit *test)
 	expect_write(test, l, 0, 40000);
 	KUNIT_EXPECT_TRUE(test, done(l));
 	KUNIT_EXPECT_TRUE(test, done(l));
-	bench_free(test, l);
 }
 
 /* A small message behind a loan is done after it, as it was posted. */
@@ -319,7 +315,6 @@ static void loan_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), WEFT_OP_WRITE);
 	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), WEFT_OP_SEND);
-	bench_free(test, l);
 }
 
 /* Requests whose completion nobody wants are one loan with the one that has it. */
@@ -347,7 +342,6 @@ static void loan_unsignaled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cqe.wr_id, 0x1000ULL + l->e->sends - 1);
 	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
-	bench_free(test, l);
 }
 
 /* A stream that takes a little at a time gets the same bytes, and the pages come back. */
@@ -367,7 +361,7 @@ static void loan_partial(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, done(l));
 		KUNIT_EXPECT_EQ(test, held(l), 0U);
 		KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 2ULL);
-		bench_free(test, l);
+		end_now(test, l);
 	}
 }
 
@@ -387,7 +381,7 @@ static void loan_drain(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, l->e->closing, 1);
 	KUNIT_EXPECT_TRUE(test, done(l));
-	bench_free(test, l);
+	end_now(test, l);
 
 	l = bench_new(test, false);
 	warmer(test, l);
@@ -398,7 +392,6 @@ static void loan_drain(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_engine_drain(l->e->qp), 0);
 	settle();
 	KUNIT_EXPECT_EQ(test, l->e->closing, 1);
-	bench_free(test, l);
 }
 
 /*
@@ -432,7 +425,6 @@ static void loan_stop(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_WR_FLUSH_ERR);
 	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
-	bench_free(test, l);
 }
 
 /* When time is up, a queue pair is flushed. A loan that is not back frees itself when it is. */
@@ -462,7 +454,7 @@ static void loan_given_up(struct kunit *test)
 		fake_ack(l->e->fake);
 		settle();
 		KUNIT_EXPECT_EQ(test, held(l), 0U);
-		bench_free(test, l);
+		end_now(test, l);
 		if (back)
 			break;
 	}
@@ -489,7 +481,6 @@ static void loan_key_gone(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_LOC_PROT_ERR);
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
-	bench_free(test, l);
 }
 
 A_SUITE(loan, fake, KUNIT_CASE(loan_tried), KUNIT_CASE(loan_goes_on), KUNIT_CASE(loan_copied),

@@ -80,7 +80,6 @@ static void flow_by_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r->a.writable, 1);
 	KUNIT_EXPECT_FALSE(test, wants_space(&r->a));
 	KUNIT_EXPECT_EQ(test, r->b.taken, 10U);
-	routes_free(r);
 }
 
 /* What is left of a frame for which a path had no room follows it there. */
@@ -101,7 +100,6 @@ static void flow_in_parts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, path[1]->unsent, 3 * frame_len(LEN));
 	settle();
 	KUNIT_EXPECT_EQ(test, r->b.taken, 4U);
-	routes_free(r);
 }
 
 /* Of two paths with room, a frame takes the one that has it at the peer first. */
@@ -126,7 +124,6 @@ static void flow_by_speed(struct kunit *test)
 	KUNIT_EXPECT_GT(test, slow->unsent, fast->unsent);
 	settle();
 	KUNIT_EXPECT_EQ(test, r->b.taken, 8 * 9 + 60U);
-	routes_free(r);
 }
 
 /* FPDUs come in whatever pieces the engine hands over. */
@@ -153,7 +150,6 @@ static void flow_in_pieces(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, r->a.p->staged, 0U);
 	}
 	KUNIT_EXPECT_EQ(test, r->a.p->next, (3 * len - 1 + 6) / 7 * 3);
-	routes_free(r);
 }
 
 /* --- what the peer is told that was taken --- */
@@ -173,7 +169,6 @@ static void flow_acks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
 	KUNIT_EXPECT_EQ(test, r->a.p->bytes, 0U);
 	KUNIT_EXPECT_FALSE(test, weft_llp_unsent(r->a.llp));
-	routes_free(r);
 }
 
 /* What came, but was not taken, is not acknowledged. */
@@ -189,7 +184,6 @@ static void flow_acks_taken(struct kunit *test)
 	route_take(&r->b);
 	tell_ack(&r->b);
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
-	routes_free(r);
 }
 
 /* A segment that goes back tells it, without a frame for that. */
@@ -204,7 +198,6 @@ static void flow_acks_ride(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
 	KUNIT_EXPECT_EQ(test, r->a.taken, 1U);
-	routes_free(r);
 }
 
 static void flow_ack_of_nothing(struct kunit *test)
@@ -225,7 +218,7 @@ static void flow_ack_of_nothing(struct kunit *test)
 		route_feed(&r->a, 1, &wrong[i], wrong[i].type == WEFT_PATH_SEGMENT ? 20 : 0);
 		settle();
 		expect_dead(&r->a, -EPROTO);
-		routes_free(r);
+		end_now(test, r);
 	}
 }
 
@@ -242,7 +235,6 @@ static void flow_ack_of_unsent(struct kunit *test)
 	route_feed(&r->a, 1, &wrong, 0);
 	settle();
 	expect_dead(&r->a, -EPROTO);
-	routes_free(r);
 }
 
 /* --- limits --- */
@@ -261,7 +253,6 @@ static void flow_too_far_ahead(struct kunit *test)
 	expect_dead(&r->b, -EPROTO);
 	/* The other end is told by TCP. */
 	expect_dead(&r->a, -ECONNRESET);
-	routes_free(r);
 }
 
 /* Whether these wait for one before them, or for the engine. */
@@ -289,7 +280,7 @@ static void flow_too_many_bytes(struct kunit *test)
 		route_feed(&r->b, 1, &hdr, WEFT_PATH_MAX_ULPDU - WEFT_PATH_HDR_LEN);
 		settle();
 		expect_dead(&r->b, -EPROTO);
-		routes_free(r);
+		end_now(test, r);
 	}
 }
 
@@ -333,7 +324,7 @@ static void flow_keeps_within(struct kunit *test)
 		settle();
 		route_take(&r->b);
 		KUNIT_EXPECT_EQ(test, r->b.taken, most[i] + 10);
-		routes_free(r);
+		end_now(test, r);
 	}
 }
 
@@ -347,7 +338,6 @@ static void flow_too_long(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, route_send(&r->a, longest + 1), -EMSGSIZE);
 	settle();
 	KUNIT_EXPECT_EQ(test, r->b.taken, 1U);
-	routes_free(r);
 }
 
 /* --- the end --- */
@@ -374,7 +364,6 @@ static void flow_ends(struct kunit *test)
 	weft_llp_shutdown(r->b.llp);
 	settle();
 	KUNIT_EXPECT_TRUE(test, has_ended(&r->a));
-	routes_free(r);
 }
 
 /* What was sent before a close in order arrives, and then the end. */
@@ -389,7 +378,6 @@ static void flow_closes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
 	KUNIT_EXPECT_TRUE(test, has_ended(&r->b));
 	KUNIT_EXPECT_EQ(test, r->b.llp->class->error(r->b.llp), 0);
-	routes_free(r);
 }
 
 /* A frame of which a part has come when the stream is closed in order goes with it. */
@@ -407,7 +395,6 @@ static void flow_closes_amid_frame(struct kunit *test)
 	r->a.llp = NULL;
 	settle();
 	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
-	routes_free(r);
 }
 
 /* An end has to be behind all segments, and stays where it is. */
@@ -432,7 +419,7 @@ static void flow_wrong_ends(struct kunit *test)
 			settle();
 		}
 		expect_dead(&r->b, -EPROTO);
-		routes_free(r);
+		end_now(test, r);
 	}
 }
 
@@ -451,7 +438,6 @@ static void flow_end_first(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, r->b.taken, 2U);
 	KUNIT_EXPECT_TRUE(test, has_ended(&r->b));
-	routes_free(r);
 }
 
 /* An end that found no memory is tried again. */
@@ -466,7 +452,6 @@ static void flow_end_without_memory(struct kunit *test)
 	route_look(&r->a);
 	KUNIT_EXPECT_EQ(test, (int)r->a.p->out, (int)WEFT_PATHS_SHUT);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);
-	routes_free(r);
 }
 
 /* A stream that is to be looked after later is looked after sooner if that is due. */
@@ -483,7 +468,6 @@ static void flow_sooner(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, time_before(timer->expires, jiffies + 50 * HZ));
 	weft_paths_soon(r->a.p, 100 * HZ);
 	KUNIT_EXPECT_TRUE(test, time_before(timer->expires, jiffies + 50 * HZ));
-	routes_free(r);
 }
 
 static DECLARE_COMPLETION(go);
@@ -534,7 +518,7 @@ static void flow_keeps_place(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, in_place);
 	}
 	swap(weft_workqueue, blocked);
-	routes_free(r);
+	end_now(test, r);
 	/* Last, because timers of the streams may have waited to queue work there. */
 	destroy_workqueue(blocked);
 }

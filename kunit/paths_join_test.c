@@ -81,7 +81,6 @@ static void join_begins(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_OPEN);
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
 	KUNIT_EXPECT_EQ(test, num_up(&r->b), 2U);
-	routes_free(r);
 }
 
 /* --- what a path had --- */
@@ -104,7 +103,6 @@ static void join_replays(struct kunit *test)
 	route_send_many(&r->a, 5, LEN);
 	settle();
 	KUNIT_EXPECT_EQ(test, r->b.taken, 10U);
-	routes_free(r);
 }
 
 /* What was replayed goes before what no path has had, since the peer waits for it. */
@@ -128,7 +126,6 @@ static void join_replays_first(struct kunit *test)
 	use_all(&r->a);
 	KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);
-	routes_free(r);
 }
 
 /* What came by a path that breaks before that was told comes again, and is read once. */
@@ -147,7 +144,6 @@ static void join_doubles(struct kunit *test)
 	KUNIT_EXPECT_GT(test, r->b.p->path[0].counts.rx_bytes, 5ULL * LEN);
 	route_take(&r->b);
 	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
-	routes_free(r);
 }
 
 /* A frame of which a part came is sent again as a whole. */
@@ -172,7 +168,6 @@ static void join_torn(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, r->b.taken, 4U);
 	KUNIT_EXPECT_EQ(test, num_up(&r->b), 2U);
-	routes_free(r);
 }
 
 /* A path that damages bytes ends alone, wherever in a frame these are. */
@@ -192,7 +187,7 @@ static void join_damaged(struct kunit *test)
 		settle();
 		KUNIT_EXPECT_EQ_MSG(test, r->b.taken, 3U, "at %u", at[i]);
 		KUNIT_EXPECT_EQ(test, num_up(&r->b), 1U);
-		routes_free(r);
+		end_now(test, r);
 	}
 }
 
@@ -212,7 +207,7 @@ static void join_wrong_length(struct kunit *test)
 		route_send_many(&r->a, 3, LEN);
 		settle();
 		KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
-		routes_free(r);
+		end_now(test, r);
 	}
 }
 
@@ -259,7 +254,6 @@ static void join_stalls(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r->b.taken, 7U);
 	expect_counts(&r->a, 1, 1);
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 1U);
-	routes_free(r);
 }
 
 /* If all are silent, none is given up: TCP knows how long to wait. */
@@ -293,7 +287,6 @@ static void join_all_stall(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, r->b.taken, 7U);
 	expect_counts(&r->a, 1, 0);
-	routes_free(r);
 }
 
 /* What was acknowledged by a path that breaks is told again. */
@@ -320,7 +313,6 @@ static void join_lost_ack(struct kunit *test)
 	weft_baton_unlock(&r->b.p->lock);
 	route_look(&r->b);
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
-	routes_free(r);
 }
 
 /* --- joining and leaving --- */
@@ -346,7 +338,6 @@ static void join_late(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r->a.taken, 10U);
 	KUNIT_EXPECT_EQ(test, r->b.taken, 10U);
 	KUNIT_EXPECT_GT(test, r->b.p->path[2].counts.rx_bytes, 5ULL * LEN);
-	routes_free(r);
 }
 
 /* Both ends know of a path, also where nothing flows. */
@@ -355,7 +346,6 @@ static void join_heard(struct kunit *test)
 	struct routes *r = routes_gather(test, 2);
 
 	KUNIT_EXPECT_TRUE(test, r->a.p->path[1].heard);
-	routes_free(r);
 }
 
 /* A responder that has no memory for a listener makes it later. */
@@ -370,7 +360,6 @@ static void join_without_memory(struct kunit *test)
 	fake_faults.open = 0;
 	route_look(&r->b);
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
-	routes_free(r);
 }
 
 /* As many paths as the end has that wants fewer. */
@@ -382,7 +371,6 @@ static void join_fewer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
 	KUNIT_EXPECT_EQ(test, num_up(&r->b), 2U);
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_REFUSED), 0ULL);
-	routes_free(r);
 }
 
 /* What cannot be reached now is tried again, and the stream goes on meanwhile. */
@@ -403,7 +391,6 @@ static void join_unreachable(struct kunit *test)
 	try_again(r);
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
 	KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
-	routes_free(r);
 }
 
 /* Somebody who does not answer is given up. */
@@ -424,7 +411,6 @@ static void join_silent(struct kunit *test)
 	fake_script.mute = false;
 	try_again(r);
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
-	routes_free(r);
 }
 
 /* A path that left joins again, and carries what is sent then. */
@@ -446,7 +432,6 @@ static void join_again(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, r->b.taken, 6 * i);
 		use_all(&r->a);
 	}
-	routes_free(r);
 }
 
 /* The stream lives as long as one of its paths. */
@@ -464,7 +449,6 @@ static void join_last_leaves(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r->a.changed, 1);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_DEAD);
 	KUNIT_EXPECT_EQ(test, route_send(&r->a, LEN), -ECONNRESET);
-	routes_free(r);
 }
 
 /* A path breaks that brings a packet which cannot be read. */
@@ -492,7 +476,6 @@ static void join_unreadable(struct kunit *test)
 	route_send_many(&r->a, 3, LEN);
 	settle();
 	KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
-	routes_free(r);
 }
 
 /* --- anything at all --- */
@@ -586,7 +569,6 @@ static void join_any_weather(struct kunit *test)
 	KUNIT_EXPECT_GT(test, r->a.sent, 500U);
 	KUNIT_EXPECT_GT(test, route_count(&r->a, WEFT_CNT_PATH_REPLAYED), 5ULL);
 	KUNIT_EXPECT_GT(test, route_count(&r->a, WEFT_CNT_PATH_LEAVES), 2ULL);
-	routes_free(r);
 }
 
 A_SUITE(paths_join, fake, KUNIT_CASE(join_begins), KUNIT_CASE(join_replays),

@@ -23,6 +23,15 @@ static struct fake *path_of(const struct end *e, u32 number)
 	return to_fake(to_weft_paths(e->llp)->path[number].llp);
 }
 
+static void pair_end(struct kunit *test, void *what)
+{
+	struct pair *p = what;
+
+	end_free(test, p->a);
+	end_free(test, p->b);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
 static struct pair *pair_new(struct kunit *test)
 {
 	const struct weft_mpa_agreed agreed = {
@@ -52,14 +61,8 @@ static struct pair *pair_new(struct kunit *test)
 	end_fill(p->b, 2);
 	KUNIT_ASSERT_TRUE(test, weft_path_is_up(&to_weft_paths(p->a->llp)->path[1]));
 	KUNIT_ASSERT_TRUE(test, weft_path_is_up(&to_weft_paths(p->b->llp)->path[1]));
+	at_end(test, pair_end, p);
 	return p;
-}
-
-static void pair_free(struct kunit *test, struct pair *p)
-{
-	end_free(test, p->a);
-	end_free(test, p->b);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 /* Path 0 is late from now on, and has room for a part of a frame. */
@@ -141,7 +144,6 @@ static void place_early(struct kunit *test)
 	catch_up(p);
 	expect_received(test, p);
 	KUNIT_EXPECT_EQ(test, to_weft_paths(p->b->llp)->arrivals.held, 0U);
-	pair_free(test, p);
 }
 
 static void place_in_order(struct kunit *test)
@@ -157,7 +159,6 @@ static void place_in_order(struct kunit *test)
 	expect_nothing(test, p->b);
 	catch_up(p);
 	expect_received(test, p);
-	pair_free(test, p);
 }
 
 /* Not a byte is placed of a frame that is damaged, whichever byte that is. */
@@ -179,7 +180,7 @@ static void place_damaged(struct kunit *test)
 		expect_nothing(test, p->b);
 		catch_up(p);
 		expect_received(test, p);
-		pair_free(test, p);
+		end_now(test, p);
 	}
 }
 
@@ -205,7 +206,6 @@ static void place_once(struct kunit *test)
 	catch_up(p);
 	KUNIT_EXPECT_EQ(test, memcmp(p->a->memory, p->b->memory, END_MEMORY), 0);
 	KUNIT_EXPECT_EQ(test, (int)p->b->qp->state, (int)IB_QPS_RTS);
-	pair_free(test, p);
 }
 
 /* The answer to a read comes early as well. */
@@ -233,7 +233,6 @@ static void place_answer(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
 	else
 		KUNIT_FAIL(test, "the read has no completion");
-	pair_free(test, p);
 }
 
 /* A queue pair that failed drops what comes, and the peer's end comes all the same. */
@@ -249,7 +248,6 @@ static void place_nothing(struct kunit *test)
 	KUNIT_EXPECT_GT(test, p->b->peer_closed, 0);
 	KUNIT_EXPECT_FALSE(test, same(p, 0, 1000));
 	KUNIT_EXPECT_EQ(test, to_weft_paths(p->b->llp)->arrivals.held, 0U);
-	pair_free(test, p);
 }
 
 A_SUITE(paths_place, fake,

@@ -99,7 +99,7 @@ static void stranger_says_anything(struct kunit *test)
 					    "type %u of %u bytes", type, lengths[i]);
 			weft_llp_close(&end->llp, true);
 			weft_llp_close(&lurker->llp, true);
-			routes_free(r);
+			end_now(test, r);
 		}
 	}
 }
@@ -146,7 +146,7 @@ static long end_at_once(struct kunit *test, bool speaks)
 	KUNIT_EXPECT_NULL(test, r->a.p->path[1].llp);
 	ret = r->a.p->home[0].next_try - jiffies;
 	weft_llp_close(&lurker->llp, true);
-	routes_free(r);
+	end_now(test, r);
 	return ret;
 }
 
@@ -243,7 +243,6 @@ static void stranger_guesses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_JOINS), 2ULL);
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_LEAVES), 1ULL);
 	weft_llp_close(&stranger->llp, true);
-	routes_free(r);
 }
 
 /* Takes what a stranger has heard, and says it to the responder. Nothing of it is the key. */
@@ -268,7 +267,6 @@ static void stranger_listens(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_JOINS), 0ULL);
 	weft_llp_close(&end->llp, true);
 	weft_llp_close(&lurker->llp, true);
-	routes_free(r);
 }
 
 /*
@@ -290,7 +288,7 @@ static bool relay(struct kunit *test, u32 host)
 	weft_llp_close(&stranger->llp, true);
 	weft_llp_close(&end->llp, true);
 	weft_llp_close(&lurker->llp, true);
-	routes_free(r);
+	end_now(test, r);
 	return ret;
 }
 
@@ -338,7 +336,6 @@ static void stranger_crowds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_REFUSED), 1ULL);
 	for (i = 0; i < ARRAY_SIZE(crowd); i++)
 		weft_llp_close(&crowd[i]->llp, true);
-	routes_free(r);
 }
 
 /* The proofs are SipHash-2-4, by numbers that tests/wire/path.py computes. */

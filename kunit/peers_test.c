@@ -118,7 +118,7 @@ static u32 longest_sent(struct kunit *test, const char *entry, bool weft)
 	}
 	expect_message(test, t, &hdr, t->e->memory, 40000);
 	expect_end(test, t);
-	bench_free(test, t);
+	end_now(test, t);
 	return longest;
 }
 

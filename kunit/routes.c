@@ -112,6 +112,23 @@ void routes_join(struct fake *a, struct fake *b)
 	fake_join(a, b);
 }
 
+static void end_route(struct route *end)
+{
+	if (end->llp)
+		weft_llp_close(end->llp, true);
+	free_percpu(end->counters);
+}
+
+/* Ends both ends, of which a test may have closed one and forgotten its stream. */
+static void routes_end(struct kunit *test, void *what)
+{
+	struct routes *r = what;
+
+	end_route(&r->a);
+	end_route(&r->b);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
 /*
  * Makes a stream whose first path is up; @a_paths and @b_paths are how many each end wishes. What
  * else is to happen does at the next settle().
@@ -126,6 +143,7 @@ struct routes *routes_make(struct kunit *test, u32 a_paths, u32 b_paths)
 	routes_join(a, b);
 	begin(test, &r->a, a, true, a_paths);
 	begin(test, &r->b, b, false, b_paths);
+	at_end(test, routes_end, r);
 	return r;
 }
 
@@ -140,21 +158,6 @@ struct routes *routes_gather(struct kunit *test, u32 paths)
 		KUNIT_ASSERT_TRUE(test, weft_path_is_up(&r->b.p->path[i]));
 	}
 	return r;
-}
-
-static void end_route(struct route *end)
-{
-	if (end->llp)
-		weft_llp_close(end->llp, true);
-	free_percpu(end->counters);
-}
-
-/* Ends both ends, of which a test may have closed one and forgotten its stream. */
-void routes_free(struct routes *r)
-{
-	end_route(&r->a);
-	end_route(&r->b);
-	KUNIT_EXPECT_EQ(r->a.test, fake_end(), 0U);
 }
 
 /* This end of a path, which is up. */

@@ -33,7 +33,6 @@ struct routes {
 void routes_join(struct fake *a, struct fake *b);
 struct routes *routes_make(struct kunit *test, u32 a_paths, u32 b_paths);
 struct routes *routes_gather(struct kunit *test, u32 paths);
-void routes_free(struct routes *r);
 
 struct fake *route_fake(struct route *end, u32 number);
 int route_send(struct route *end, u32 len);

@@ -19,6 +19,16 @@ struct rx_bench {
 	u8 *said;	/* what it answers */
 };
 
+static inline void bench_end(struct kunit *test, void *what)
+{
+	struct rx_bench *r = what;
+
+	end_free(test, r->e);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+	kunit_kfree(test, r->tape);
+	kunit_kfree(test, r->said);
+}
+
 static inline struct rx_bench *bench_new(struct kunit *test, bool crc)
 {
 	struct rx_bench *r = zeroed(test, sizeof(*r));
@@ -31,15 +41,8 @@ static inline struct rx_bench *bench_new(struct kunit *test, bool crc)
 	r->e = end_make(test);
 	KUNIT_ASSERT_EQ(test, end_start(r->e, &r->agreed, true), 0);
 	settle();
+	at_end(test, bench_end, r);
 	return r;
-}
-
-static inline void bench_free(struct kunit *test, struct rx_bench *r)
-{
-	end_free(test, r->e);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
-	kunit_kfree(test, r->tape);
-	kunit_kfree(test, r->said);
 }
 
 static inline void put(struct rx_bench *r, const struct weft_ddp_hdr *hdr, const void *payload, u32 len)

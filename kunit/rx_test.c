@@ -62,7 +62,7 @@ static void rx_pieces(struct kunit *test)
 			r->e->fake->script.cut = cut;
 			fake_feed(r->e->fake, r->tape, r->len);
 			expect_all(test, r, crc ? "CRC, pieces of" : "pieces of", cut);
-			bench_free(test, r);
+			end_now(test, r);
 		}
 	}
 }
@@ -77,14 +77,14 @@ static void rx_cuts(struct kunit *test)
 			struct rx_bench *r = ready(test, crc);
 
 			if (cut >= r->len) {
-				bench_free(test, r);
+				end_now(test, r);
 				break;
 			}
 			fake_feed(r->e->fake, r->tape, cut);
 			settle();
 			fake_feed(r->e->fake, r->tape + cut, r->len - cut);
 			expect_all(test, r, crc ? "CRC, cut at" : "cut at", cut);
-			bench_free(test, r);
+			end_now(test, r);
 		}
 		/* All of it was cut. */
 		KUNIT_EXPECT_LT(test, cut, 400U);
@@ -116,7 +116,7 @@ static void rx_stage(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, memcmp(r->e->memory, payload, 30000), 0);
 		KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_RTS);
 		KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_STAGED_FPDUS), 1ULL);
-		bench_free(test, r);
+		end_now(test, r);
 	}
 }
 
@@ -166,7 +166,7 @@ static void rx_stage_starves(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_RTS);
 		KUNIT_EXPECT_EQ(test, memcmp(r->e->memory, payload, 30000), 0);
 		KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_STAGED_FPDUS), 1ULL);
-		bench_free(test, r);
+		end_now(test, r);
 	}
 	scarce = (struct scarce){};
 }
@@ -196,7 +196,6 @@ static void rx_starves_no_longer(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, timer_pending(retry));
 	KUNIT_EXPECT_EQ(test, memcmp(r->e->memory, payload, 30000), 0);
 	KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_STAGED_FPDUS), 0ULL);
-	bench_free(test, r);
 }
 
 /* A SEND that finds no receive stops the reading, and goes on with the next that is posted. */
@@ -219,7 +218,7 @@ static void rx_no_receive(struct kunit *test)
 			end_receive(r->e, 72, 0, 0);
 			expect_all(test, r, "late receives, pieces of", cut);
 			KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RNR_STALLS), 2ULL);
-			bench_free(test, r);
+			end_now(test, r);
 		}
 	}
 }
@@ -254,7 +253,6 @@ static void rx_posted_in_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_qp_state(qp), IB_QPS_RTS);
 	KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RNR_TIMEOUTS), 0ULL);
 	expect_recv(test, r, 71, 33, IB_WC_SUCCESS);
-	bench_free(test, r);
 }
 
 /* A thread that sends, or was preempted there, does not keep a receive from being used. */
@@ -268,7 +266,6 @@ static void rx_without_tx_lock(struct kunit *test)
 	settle();
 	expect_recv(test, r, 71, 33, IB_WC_SUCCESS);
 	weft_qp_unlock(qp);
-	bench_free(test, r);
 }
 
 /* Without a receive the connection ends, unless the queue has moved: others were first then. */
@@ -289,7 +286,6 @@ static void rx_not_posted(struct kunit *test)
 	why = terminate(r);
 	KUNIT_EXPECT_EQ(test, why.layer, (u8)WEFT_TERM_DDP);
 	KUNIT_EXPECT_EQ(test, why.code, (u8)WEFT_DU_NO_BUFFER);
-	bench_free(test, r);
 }
 
 /* What came before a reset is read; and its end is not told as the peer's. */
@@ -308,7 +304,6 @@ static void rx_reset(struct kunit *test)
 	weft_llp_unlock(llp);
 	expect_all(test, r, "before the reset", 0);
 	KUNIT_EXPECT_EQ(test, r->e->peer_closed, 0);
-	bench_free(test, r);
 }
 
 /* The end of the stream: in order between FPDUs, and a failure within one. */
@@ -324,7 +319,7 @@ static void rx_ends(struct kunit *test)
 		expect_all(test, r, "before the end", 0);
 		KUNIT_EXPECT_GT(test, r->e->peer_closed, 0);
 		KUNIT_EXPECT_EQ(test, r->e->failed, 0);
-		bench_free(test, r);
+		end_now(test, r);
 
 		for (u32 at = 1; at < weft_fpdu_len(WEFT_DDP_TAGGED_LEN + 21); at++) {
 			r = ready(test, crc);
@@ -335,7 +330,7 @@ static void rx_ends(struct kunit *test)
 					    "after %u bytes", at);
 			KUNIT_EXPECT_EQ(test, r->e->failed, 1);
 			KUNIT_EXPECT_EQ(test, r->e->b->event, (int)IB_EVENT_QP_FATAL);
-			bench_free(test, r);
+			end_now(test, r);
 		}
 	}
 }
@@ -361,7 +356,6 @@ static void rx_stops_amid(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_RTS);
 	KUNIT_EXPECT_EQ(test, r->e->failed, 0);
 	KUNIT_EXPECT_EQ(test, r->e->peer_closed, 1);
-	bench_free(test, r);
 }
 
 /* What came with a message is in its completion. */
@@ -403,7 +397,6 @@ static void rx_completions(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, be32_to_cpu((__force __be32)cqe.ex), kinds[i].ex);
 	}
 	expect_none(test, r);
-	bench_free(test, r);
 }
 
 /* How memory is held at each completion, seen by a consumer that is called back. */
@@ -460,7 +453,7 @@ static void rx_holds(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, memcmp(r->e->memory + 3100, text, 33), 0);
 		r->e->b->cq.ib.comp_handler = NULL;
 		h.mr->kind = WEFT_MR_REGION;
-		bench_free(test, r);
+		end_now(test, r);
 	}
 }
 
@@ -503,7 +496,6 @@ static void rx_fails_before_it_tells(struct kunit *test)
 	why = terminate(r);
 	KUNIT_EXPECT_EQ(test, why.code, (u8)WEFT_DU_TOO_LONG);
 	r->e->b->cq.ib.comp_handler = NULL;
-	bench_free(test, r);
 }
 
 /* A message whose completion finds no room ends the connection, and nothing behind it is placed. */
@@ -530,7 +522,6 @@ static void rx_lost_completion(struct kunit *test)
 	expect_none(test, r);
 	KUNIT_EXPECT_EQ(test, memcmp(r->e->memory + 3100, text, 33), 0);
 	KUNIT_EXPECT_EQ(test, r->e->memory[3200], 0);
-	bench_free(test, r);
 }
 
 /* Between the hand-over of a stream and its start packets may come: they are looked at later. */

@@ -38,7 +38,7 @@ static void rx_damage(struct kunit *test)
 			}
 			KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory, 0, END_MEMORY), NULL);
 			expect_none(test, r);
-			bench_free(test, r);
+			end_now(test, r);
 		}
 		KUNIT_EXPECT_EQ(test, all, weft_fpdu_len(WEFT_DDP_UNTAGGED_LEN + 33));
 	}
@@ -65,7 +65,6 @@ static void rx_row_damage(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, memcmp(r->e->memory + 1000 + i * piece, text, piece), 0);
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory + 1000 + bad * piece, 0,
 					     END_MEMORY - 1000 - bad * piece), NULL);
-	bench_free(test, r);
 }
 
 /* A list of buffers within a list, which is not looked at. */
@@ -101,7 +100,6 @@ static void rx_unreadable(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, why.layer, (u8)WEFT_TERM_RDMAP);
 	KUNIT_EXPECT_EQ(test, why.etype, (u8)WEFT_RDMAP_LOCAL);
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory, 0, END_MEMORY), NULL);
-	bench_free(test, r);
 }
 
 /* What a receiver must not take, and what it calls it. */
@@ -190,7 +188,7 @@ static void rx_refused(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, why.code, cases[i / 2].term.code, "%s", what);
 		KUNIT_EXPECT_EQ_MSG(test, r->e->failed, 1, "%s", what);
 		KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory, 0, END_MEMORY), NULL);
-		bench_free(test, r);
+		end_now(test, r);
 	}
 }
 
@@ -212,7 +210,6 @@ static void rx_read_depth(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, r->e->b->event, (int)IB_EVENT_QP_REQ_ERR);
 	settle();
-	bench_free(test, r);
 }
 
 /* The peer's Terminate ends the queue pair, which has nothing to say to it. */
@@ -236,7 +233,7 @@ static void rx_terminate(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, r->e->b->event, (int)IB_EVENT_QP_FATAL);
 		KUNIT_EXPECT_EQ(test, r->e->failed, 1);
 		KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_TERMINATES), 1ULL);
-		bench_free(test, r);
+		end_now(test, r);
 	}
 }
 
@@ -272,7 +269,6 @@ static void rx_terminate_names(struct kunit *test)
 	expect_recv(test, r, 0x1000, 0, IB_WC_WR_FLUSH_ERR);
 	expect_recv(test, r, 0x1001, 0, IB_WC_REM_ACCESS_ERR);
 	expect_none(test, r);
-	bench_free(test, r);
 }
 
 A_SUITE(rx_wrong, fake, KUNIT_CASE(rx_damage), KUNIT_CASE(rx_row_damage), KUNIT_CASE(rx_unreadable),

@@ -224,7 +224,6 @@ static void scarce_frame(struct kunit *test)
 	route_send_many(&r->a, 1, 8000);
 	settle();
 	KUNIT_EXPECT_EQ(test, r->b.taken, 1U);
-	routes_free(r);
 }
 
 A_SUITE(scarce, host, KUNIT_CASE(scarce_connect), KUNIT_CASE(scarce_listen),

@@ -29,6 +29,16 @@ struct tx_bench {
 	struct weft_mpa_agreed agreed;
 };
 
+static inline void bench_end(struct kunit *test, void *what)
+{
+	struct tx_bench *t = what;
+
+	end_free(test, t->e);
+	vfree(t->tape->bytes);
+	vfree(t->tape);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
 static inline struct tx_bench *bench_new(struct kunit *test)
 {
 	struct tx_bench *t = zeroed(test, sizeof(*t));
@@ -43,6 +53,7 @@ static inline struct tx_bench *bench_new(struct kunit *test)
 	t->e = end_make(test);
 	t->e->b->dev.settings.value[WEFT_SET_FPDU] = WEFT_FPDU_SEGMENT;
 	end_fill(t->e, 1);
+	at_end(test, bench_end, t);
 	return t;
 }
 
@@ -50,14 +61,6 @@ static inline void start(struct kunit *test, struct tx_bench *t, bool initiator)
 {
 	KUNIT_ASSERT_EQ(test, end_start(t->e, &t->agreed, initiator), 0);
 	settle();
-}
-
-static inline void bench_free(struct kunit *test, struct tx_bench *t)
-{
-	end_free(test, t->e);
-	vfree(t->tape->bytes);
-	vfree(t->tape);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 /* Takes one packet buffer of the stream. Returns how many bytes that were. */

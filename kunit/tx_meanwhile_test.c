@@ -51,7 +51,6 @@ static void tx_receives_meanwhile(struct kunit *test)
 	expect_message(test, t, &want, t->e->memory, 60000);
 	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
 	expect_end(test, t);
-	bench_free(test, t);
 }
 
 /* So is what arrives while many short messages are laid out, and both sides complete in order. */
@@ -79,7 +78,6 @@ static void tx_answered_amid_many(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(t->e->memory + 200, "meanwhile", 9), 0);
 	for (u32 i = 0; i <= 32; i++)
 		expect_done(test, t, 0x1000 + i, IB_WC_SUCCESS);
-	bench_free(test, t);
 }
 
 /* If that ends the connection, the message stops with a whole FPDU before the Terminate. */
@@ -108,7 +106,6 @@ static void tx_fails_meanwhile(struct kunit *test)
 	KUNIT_EXPECT_LT(test, all, 300000U);
 	/* Nothing is reported before the stream is gone. */
 	KUNIT_EXPECT_FALSE(test, end_poll(t->e, &cqe));
-	bench_free(test, t);
 }
 
 /* Another thread, which comes to want the processor when a message is being laid out. */
@@ -166,7 +163,6 @@ static void tx_takes_turns(struct kunit *test)
 	expect_message(test, t, &want, t->e->memory, 400000);
 	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
 	expect_end(test, t);
-	bench_free(test, t);
 }
 
 A_SUITE(meanwhile, fake, KUNIT_CASE(tx_receives_meanwhile), KUNIT_CASE(tx_answered_amid_many),

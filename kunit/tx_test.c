@@ -46,7 +46,7 @@ static void tx_segments(struct kunit *test)
 		start(test, t, true);
 		send_lengths(test, t);
 		expect_segments(test, t, sizes[i / 2]);
-		bench_free(test, t);
+		end_now(test, t);
 	}
 }
 
@@ -73,7 +73,6 @@ static void tx_fills_segments(struct kunit *test)
 		expect_message(test, t, &want, t->e->memory + i, 101 + 900 * i);
 	}
 	expect_end(test, t);
-	bench_free(test, t);
 }
 
 /* A stream that takes a few bytes at a time gets the same messages. */
@@ -100,7 +99,7 @@ static void tx_partial_sends(struct kunit *test)
 		} else {
 			send_lengths(test, t);
 		}
-		bench_free(test, t);
+		end_now(test, t);
 	}
 }
 
@@ -134,7 +133,7 @@ static void tx_windows(struct kunit *test)
 		expect_message(test, t, &want, t->e->memory, 20000);
 		expect_end(test, t);
 		KUNIT_EXPECT_GT(test, end_count(t->e, WEFT_CNT_TX_BLOCKED), 0ULL);
-		bench_free(test, t);
+		end_now(test, t);
 	}
 }
 
@@ -208,7 +207,6 @@ static void tx_operations(struct kunit *test)
 	weft_read_req_encode(bytes, &req);
 	expect_message(test, t, &want, bytes, WEFT_READ_REQ_LEN);
 	expect_end(test, t);
-	bench_free(test, t);
 }
 
 /* A peer answers so many reads at once: the next waits, and what is behind it. */
@@ -248,7 +246,6 @@ static void tx_read_depth(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
 	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_SEND);
 	expect_end(test, t);
-	bench_free(test, t);
 }
 
 /* A responder says nothing before the peer's first FPDU has come. */
@@ -274,7 +271,6 @@ static void tx_gate(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_gate_awaits_peer(&t->e->qp->gate));
 	expect_message(test, t, &want, t->e->memory, 40);
 	expect_end(test, t);
-	bench_free(test, t);
 }
 
 /* An initiator begins with the indication that was agreed. */
@@ -308,7 +304,7 @@ static void tx_ready(struct kunit *test)
 		KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
 		KUNIT_EXPECT_EQ(test, n, 4U);
 		expect_end(test, t);
-		bench_free(test, t);
+		end_now(test, t);
 	}
 }
 
@@ -336,7 +332,6 @@ static void tx_large_fpdus(struct kunit *test)
 	fpdus = expect_message(test, t, &want, t->e->memory, 300000);
 	KUNIT_EXPECT_EQ(test, fpdus, DIV_ROUND_UP(300000U, 45 * 1448 - 20U));
 	expect_end(test, t);
-	bench_free(test, t);
 }
 
 /* Small messages follow one another in one packet buffer, across the ends of segments. */
@@ -359,7 +354,6 @@ static void tx_large_packs(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, expect_message(test, t, &want, t->e->memory + i, 210), 1U);
 	}
 	expect_end(test, t);
-	bench_free(test, t);
 }
 
 /*
@@ -401,7 +395,6 @@ static void tx_huge_answer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(payload, t->e->memory, n), 0);
 	fake_die(t->e->fake, -ECONNRESET);
 	settle();
-	bench_free(test, t);
 }
 
 /* Who fails tells the peer why, at the end of an FPDU, and then its connection. */
@@ -432,7 +425,7 @@ static void tx_terminate(struct kunit *test)
 	weft_qp_kick(t->e->qp);
 	settle();
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
-	bench_free(test, t);
+	end_now(test, t);
 
 	/* Its destruction waits for no peer. */
 	fake_script.window = 3000;
@@ -448,7 +441,7 @@ static void tx_terminate(struct kunit *test)
 	weft_engine_error(t->e->qp);
 	settle();
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
-	bench_free(test, t);
+	end_now(test, t);
 
 	/* If it has room, the Terminate comes behind what was laid out before. */
 	fake_script.window = 3000;
@@ -465,7 +458,7 @@ static void tx_terminate(struct kunit *test)
 	} while (hdr.opcode == WEFT_RDMAP_SEND);
 	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_TERMINATE);
 	expect_end(test, t);
-	bench_free(test, t);
+	end_now(test, t);
 
 	t = bench_new(test);
 	start(test, t, true);
@@ -481,7 +474,6 @@ static void tx_terminate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, said.etype, why.etype);
 	KUNIT_EXPECT_EQ(test, said.code, why.code);
 	expect_end(test, t);
-	bench_free(test, t);
 }
 
 /* A work request that cannot be done fails with its reason, and those behind it are flushed. */
@@ -512,7 +504,6 @@ static void tx_bad_request(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, weft_engine_stop(t->e->qp));
 	weft_qp_unlock(t->e->qp);
 	expect_done(test, t, 0x1002, IB_WC_WR_FLUSH_ERR);
-	bench_free(test, t);
 }
 
 /* A stream that dies takes what was posted with it, in order. */
@@ -537,7 +528,6 @@ static void tx_stream_dies(struct kunit *test)
 	weft_qp_unlock(t->e->qp);
 	for (u32 i = 0; i < 5; i++)
 		expect_done(test, t, 0x1000 + i, i < 2 ? IB_WC_SUCCESS : IB_WC_WR_FLUSH_ERR);
-	bench_free(test, t);
 }
 
 /* A request whose completion finds no room ends the connection. */
@@ -555,7 +545,6 @@ static void tx_lost_completion(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->e->b->event, (int)IB_EVENT_QP_FATAL);
 	KUNIT_EXPECT_EQ(test, weft_qp_state(t->e->qp), IB_QPS_ERR);
 	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
-	bench_free(test, t);
 }
 
 /* A graceful end is told when all that was begun has been taken, and begins nothing. */
@@ -581,7 +570,6 @@ static void tx_graceful_end(struct kunit *test)
 	expect_message(test, t, &want, t->e->memory, 20000);
 	expect_end(test, t);
 	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
-	bench_free(test, t);
 }
 
 /* Bytes that were handed over stay as they are, whatever is laid out next. */
@@ -609,7 +597,6 @@ static void tx_bytes_stay(struct kunit *test)
 		expect_message(test, t, &want, t->e->memory, 10 + 27 * i);
 	}
 	expect_end(test, t);
-	bench_free(test, t);
 }
 
 A_SUITE(tx, fake, KUNIT_CASE(tx_segments), KUNIT_CASE(tx_fills_segments),

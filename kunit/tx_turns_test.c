@@ -57,7 +57,6 @@ static void turns_give_way(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, weft_baton_try(&qp->tx_lock, WEFT_WANT_CONN));
 	weft_qp_unlock(qp);
 	expect_writes(test, t, 1);
-	bench_free(test, t);
 }
 
 static void wait_to_go(struct work_struct *work);
@@ -90,7 +89,6 @@ static void turns_near(struct kunit *test)
 	swap(weft_workqueue, blocked);
 	destroy_workqueue(blocked);
 	expect_writes(test, t, 3);
-	bench_free(test, t);
 }
 
 /*
@@ -148,7 +146,7 @@ static void turns_scarce(struct kunit *test)
 				expect_segments(test, t, emss);
 		}
 		scarce = (struct scarce){};
-		bench_free(test, t);
+		end_now(test, t);
 	}
 }
 
