@@ -142,23 +142,6 @@ u32 fake_end(void)
 	return open;
 }
 
-void fake_hold_init(struct fake_hold *hold)
-{
-	init_completion(&hold->reached);
-	init_completion(&hold->released);
-}
-
-/* Waits until the call has come; false: it does not. */
-bool fake_hold_reached(struct fake_hold *hold)
-{
-	return wait_for_completion_timeout(&hold->reached, 10 * HZ);
-}
-
-void fake_hold_release(struct fake_hold *hold)
-{
-	complete(&hold->released);
-}
-
 /* Makes one end of a stream that is connected to the test, as weft_llp_class.open does; or NULL. */
 struct fake *fake_open(const struct weft_llp_ops *ops, void *owner)
 {

@@ -120,10 +120,6 @@ void fake_begin(void);
 /* Ends all; returns how many streams their owners had not closed. */
 u32 fake_end(void);
 
-void fake_hold_init(struct fake_hold *hold);
-bool fake_hold_reached(struct fake_hold *hold);
-void fake_hold_release(struct fake_hold *hold);
-
 struct fake *fake_open(const struct weft_llp_ops *ops, void *owner);
 void fake_join(struct fake *a, struct fake *b);
 struct fake *fake_find(u32 index);

@@ -153,16 +153,14 @@ const struct host_event *host_next(struct host *h)
 }
 
 /* Expects that iw_cm was told this next. */
-void host_expect(struct kunit *test, struct host *h, int event, int status)
+const struct host_event *host_expect(struct kunit *test, struct host *h, int event, int status)
 {
 	const struct host_event *e = host_next(h);
 
-	if (!e) {
-		KUNIT_FAIL(test, "event %d is missing", event);
-		return;
-	}
+	KUNIT_ASSERT_NOT_NULL_MSG(test, e, "event %d is missing", event);
 	KUNIT_EXPECT_EQ(test, e->event, event);
 	KUNIT_EXPECT_EQ(test, e->status, status);
+	return e;
 }
 
 /* Expects that iw_cm was told nothing else. */
@@ -329,6 +327,72 @@ void peer_sends(struct kunit *test, struct fake *peer, const struct weft_mpa_fra
 		const char *private)
 {
 	peer_sends_with(test, peer, frame, private, strlen(private));
+}
+
+/* --- meetings --- */
+
+static void meeting_end(struct kunit *test, void *what)
+{
+	struct meeting *m = what;
+
+	host_expect_silence(test, m->h);
+	if (m->server)
+		weft_llp_close(&m->server->llp, true);
+	else
+		weft_iw_destroy_listen(&m->listener);
+	if (m->peer)
+		weft_llp_close(&m->peer->llp, true);
+	host_free(test, m->h);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+/* Makes a host, and a server for it or a peer that has connected to its listener. */
+struct meeting *meeting_new(struct kunit *test, bool visited)
+{
+	struct meeting *m = zeroed(test, sizeof(*m));
+
+	m->private = zeroed(test, WEFT_MPA_MAX_PRIVATE);
+	fake_begin();
+	m->h = host_new(test);
+	if (visited) {
+		host_id(m->h, &m->listener);
+		KUNIT_ASSERT_EQ(test, host_listen(m->h, &m->listener, "10.0.0.1", 5), 0);
+		m->peer = host_call("10.0.0.1");
+		KUNIT_ASSERT_NOT_NULL(test, m->peer);
+		settle();
+	} else {
+		m->server = server_new(test);
+	}
+	at_end(test, meeting_end, m);
+	return m;
+}
+
+/* The server has the host's next connection. */
+void meeting_accept(struct kunit *test, struct meeting *m)
+{
+	m->peer = server_accept(m->server);
+	KUNIT_ASSERT_NOT_NULL(test, m->peer);
+}
+
+/* The peer reads a Request of the host's, or a Reply. */
+void meeting_reads(struct kunit *test, struct meeting *m, bool reply)
+{
+	KUNIT_ASSERT_TRUE(test, peer_reads(test, m->peer, reply, &m->frame, m->private));
+}
+
+/* The peer breaks the connection off. */
+void meeting_peer_goes(struct meeting *m)
+{
+	weft_llp_close(&m->peer->llp, true);
+	m->peer = NULL;
+	settle();
+}
+
+/* Prepares the identifier that answers the Request of a CONNECT_REQUEST. */
+void meeting_announced(struct meeting *m, const struct host_event *e)
+{
+	host_id(m->h, &m->id);
+	m->id.provider_data = e->provider_data;
 }
 
 /* --- suites --- */

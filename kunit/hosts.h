@@ -43,11 +43,22 @@ struct host {
 	u32 seen;	/* how many of them a test has looked at */
 };
 
+/* A host, and a server that it connects to, or a peer that connects to its listener. */
+struct meeting {
+	struct host *h;
+	struct fake *server;	/* NULL: the host listens */
+	struct fake *peer;	/* the test's end, or NULL */
+	struct iw_cm_id listener;	/* iw_cm's identifier of the listener */
+	struct iw_cm_id id;	/* and of what it was told of */
+	struct weft_mpa_frame frame;	/* what the peer has read last */
+	u8 *private;	/* its private data */
+};
+
 struct host *host_new(struct kunit *test);
 void host_free(struct kunit *test, struct host *h);
 void host_reset_qp(struct host *h);
 const struct host_event *host_next(struct host *h);
-void host_expect(struct kunit *test, struct host *h, int event, int status);
+const struct host_event *host_expect(struct kunit *test, struct host *h, int event, int status);
 void host_expect_silence(struct kunit *test, struct host *h);
 struct weft_conn *host_conn(struct host *h);
 enum weft_conn_state host_state(struct host *h);
@@ -72,6 +83,12 @@ void peer_sends_with(struct kunit *test, struct fake *peer, const struct weft_mp
 
 extern const struct weft_mpa_frame a_request;
 extern const struct weft_mpa_frame a_reply;
+
+struct meeting *meeting_new(struct kunit *test, bool visited);
+void meeting_accept(struct kunit *test, struct meeting *m);
+void meeting_reads(struct kunit *test, struct meeting *m, bool reply);
+void meeting_peer_goes(struct meeting *m);
+void meeting_announced(struct meeting *m, const struct host_event *e);
 
 int host_suite_init(struct kunit_suite *suite);
 void host_suite_exit(struct kunit_suite *suite);
