@@ -26,6 +26,14 @@ static void no_call(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied)
 
 static const struct weft_ubuf_ops ubuf_ops = { .complete = no_call };
 
+static void bench_end(struct kunit *test, void *what)
+{
+	struct lent_bench *b = what;
+
+	weft_batch_drop(&b->batch);
+	put_page(b->page);
+}
+
 static struct lent_bench *bench_new(struct kunit *test)
 {
 	struct lent_bench *b = zeroed(test, sizeof(*b));
@@ -34,6 +42,7 @@ static struct lent_bench *bench_new(struct kunit *test)
 	weft_ubuf_init(&b->ubuf, &ubuf_ops);
 	b->page = alloc_page(GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, b->page);
+	at_end(test, bench_end, b);
 	return b;
 }
 
@@ -65,8 +74,6 @@ static void batch_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->lent.num, 1U);
 	KUNIT_EXPECT_EQ(test, b->lent.run[0].bv_len, 100U);
 	KUNIT_EXPECT_EQ(test, page_ref_count(b->page), 2);
-	weft_batch_drop(&b->batch);
-	put_page(b->page);
 }
 
 /* Copied bytes do not wait behind lent ones, nor lent ones behind copied ones. */
@@ -86,8 +93,6 @@ static void batch_kinds(struct kunit *test)
 	lend(b, 0, 100);
 	KUNIT_EXPECT_FALSE(test, weft_batch_is_full(&b->batch, true));
 	KUNIT_EXPECT_TRUE(test, weft_batch_is_full(&b->batch, false));
-	weft_batch_drop(&b->batch);
-	put_page(b->page);
 }
 
 /* Nothing is added to a loan that ends, that is being sent, or that has too many runs. */
@@ -108,8 +113,6 @@ static void batch_full(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_batch_is_full(&b->batch, true));
 	lend(b, 8 * i, 4);
 	KUNIT_EXPECT_TRUE(test, weft_batch_is_full(&b->batch, true));
-	weft_batch_drop(&b->batch);
-	put_page(b->page);
 }
 
 /* When all is dropped, pages and loan are held by nobody but the test. */
@@ -127,9 +130,7 @@ static void batch_drops(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->lent.num, 0U);
 	KUNIT_EXPECT_EQ(test, b->lent.taken, 0U);
 	KUNIT_EXPECT_NULL(test, b->lent.ubuf);
-	/* A second time nothing is there to be dropped. */
-	weft_batch_drop(&b->batch);
-	put_page(b->page);
+	/* A second time, when the bench ends, nothing is there to be dropped. */
 }
 
 /* A small copied FPDU is handed over with the lent bytes before it, in a run behind theirs. */
@@ -162,8 +163,6 @@ static void batch_joins(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_batch_may_join(&b->batch, WEFT_LENT_JOIN - 39));
 	b->lent.taken = 1;
 	KUNIT_EXPECT_FALSE(test, weft_batch_may_join(&b->batch, 40));
-	weft_batch_drop(&b->batch);
-	put_page(b->page);
 }
 
 /* Tells how many of @len bytes at @at are lent, of the region @mr. */

@@ -101,7 +101,7 @@ static inline void region(struct kunit *test, struct bench *b, u32 n, u32 stag)
 	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&b->dev.mrs, stag >> 8, mr, GFP_KERNEL)));
 }
 
-static inline struct bench *setup(struct kunit *test, u16 ord)
+static inline struct bench *bench_make(struct kunit *test, u16 ord)
 {
 	struct bench *b = zeroed(test, sizeof(*b));
 	struct ib_qp_init_attr attr = { .recv_cq = &b->cq.ib };
@@ -152,8 +152,10 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 	return b;
 }
 
-static inline void teardown(struct bench *b)
+static inline void teardown(struct kunit *test, void *what)
 {
+	struct bench *b = what;
+
 	flush_work(&b->engine.qp.worker.work);
 	weft_baton_lock(&b->engine.qp.tx_lock);
 	weft_tx_stop(tx_of(&b->engine.qp));
@@ -162,6 +164,15 @@ static inline void teardown(struct bench *b)
 	weft_engine_destroy(&b->engine.qp);
 	xa_destroy(&b->dev.mrs);
 	xa_destroy(&b->dev.qps);
+}
+
+/* A bench that ends with the case. */
+static inline struct bench *setup(struct kunit *test, u16 ord)
+{
+	struct bench *b = bench_make(test, ord);
+
+	at_end(test, teardown, b);
+	return b;
 }
 
 /* Makes the queue pair one of the kernel's own, with all that only such a one has. */

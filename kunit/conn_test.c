@@ -78,7 +78,6 @@ static void conn_tx_lock_taken(struct kunit *test)
 	weft_conn_put(bound);
 	weft_conn_put(other);
 	weft_lane_put(both);
-	teardown(b);
 }
 
 /*
@@ -115,7 +114,6 @@ static void conn_tx_lock_wanted_twice(struct kunit *test)
 	weft_conn_put(conn);
 	weft_conn_put(conn);
 	weft_lane_put(own);
-	teardown(b);
 }
 
 /* More than a lane serves at a time: all are served, in the order of their events. */

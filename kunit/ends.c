@@ -103,7 +103,7 @@ struct end *end_make(struct kunit *test)
 {
 	struct end *e = zeroed(test, sizeof(*e));
 
-	e->b = setup(test, 0);
+	e->b = bench_make(test, 0);
 	e->qp = &e->b->engine.qp;
 	e->user.ops = &user_ops;
 	weft_settings_init(&e->b->dev.settings);
@@ -162,7 +162,7 @@ void end_free(struct kunit *test, struct end *e)
 	weft_qp_unlock(e->qp);
 	if (done)
 		weft_llp_close(e->llp, true);
-	teardown(e->b);
+	teardown(test, e->b);
 	weft_blocks_free(&e->mr.blocks);
 	free_percpu(e->b->dev.counters);
 	free_pages_exact(e->memory, END_MEMORY);

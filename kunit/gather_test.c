@@ -191,7 +191,7 @@ static void gather_timer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ctl->need_doorbell, 0U);
 	b->engine.qp.state = IB_QPS_ERR;
 	weft_qp_unlock(&b->engine.qp);
-	teardown(b);
+	end_now(test, b);
 	KUNIT_EXPECT_NULL(test, b->engine.qp.consumer);
 }
 

@@ -94,7 +94,7 @@ struct host *host_new(struct kunit *test)
 	struct weft_device *dev;
 	struct weft_qp *qp;
 
-	h->b = setup(test, 0);
+	h->b = bench_make(test, 0);
 	h->cm = zeroed(test, sizeof(*h->cm));
 	dev = &h->b->dev;
 	qp = &h->b->engine.qp;
@@ -141,7 +141,7 @@ void host_free(struct kunit *test, struct host *h)
 	KUNIT_EXPECT_EQ(test, h->refs, 0);
 	KUNIT_EXPECT_PTR_EQ(test, h->b->engine.qp.user, NULL);
 	KUNIT_EXPECT_EQ(test, kref_read(&h->b->entry.refs), 1U);
-	teardown(h->b);
+	teardown(test, h->b);
 	weft_lane_put(h->b->dev.lane);
 	free_percpu(h->b->dev.counters);
 }

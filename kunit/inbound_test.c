@@ -10,12 +10,18 @@
 
 #define MAX_SGE	2U
 
+static void window_end(struct kunit *test, void *window)
+{
+	weft_window_destroy(window);
+}
+
 static struct weft_window *window(struct kunit *test)
 {
 	struct weft_window *w = zeroed(test, sizeof(*w));
 
 	KUNIT_ASSERT_EQ(test, weft_window_init(w, 1, MAX_SGE, NULL), 0);
 	weft_window_start(w);
+	at_end(test, window_end, w);
 	return w;
 }
 
@@ -58,7 +64,6 @@ static void window_has_room(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, weft_window_init(w, WEFT_WINDOW, MAX_SGE, NULL), 0);
 		weft_window_start(w);
 	}
-	weft_window_destroy(w);
 }
 
 /* A message grows by its segments, and is whole with the last. */
@@ -76,7 +81,6 @@ static void window_message_grows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 60, 7, true), 0);
 	KUNIT_EXPECT_PTR_EQ(test, weft_window_ready(w), m);
 	KUNIT_EXPECT_EQ(test, m->len, 67U);
-	weft_window_destroy(w);
 }
 
 /* What the last segment tells is there when the message is delivered. */
@@ -88,7 +92,6 @@ static void window_message_tells(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, weft_window_ready(w));
 	KUNIT_EXPECT_EQ(test, weft_window_ready(w)->opcode, WEFT_RDMAP_SEND_SE_INV);
 	KUNIT_EXPECT_EQ(test, weft_window_ready(w)->ex, 0x1234U);
-	weft_window_destroy(w);
 }
 
 static void window_refuses(struct kunit *test)
@@ -118,7 +121,6 @@ static void window_refuses(struct kunit *test)
 	weft_window_pass(w);
 	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1, 0), WEFT_DU_MSN_RANGE);
 	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 2, 0), 0);
-	weft_window_destroy(w);
 }
 
 /* A whole message is delivered once, and the next begins from nothing. */
@@ -134,7 +136,6 @@ static void window_delivers_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 50, true), WEFT_DU_MSN_RANGE);
 	KUNIT_EXPECT_EQ(test, segment(w, 2, 0, 0, true), 0);
 	KUNIT_EXPECT_NOT_NULL(test, weft_window_ready(w));
-	weft_window_destroy(w);
 }
 
 /* Numbers go on behind 2^32 - 1 with 0. */
@@ -154,7 +155,6 @@ static void window_wraps(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, segment(w, msn, 0, 8, true), WEFT_DU_MSN_RANGE);
 	}
 	KUNIT_EXPECT_EQ(test, w->next, 5U);
-	weft_window_destroy(w);
 }
 
 /* A new stream knows nothing of what was on its way. */
@@ -171,7 +171,6 @@ static void window_starts_anew(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, weft_window_ready(w));
 	KUNIT_EXPECT_FALSE(test, weft_window_turn(w)->recv.active);
 	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1, 0), 0);
-	weft_window_destroy(w);
 }
 
 /* The length of a Write is that of its segments, and the next begins anew. */

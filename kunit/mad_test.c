@@ -17,6 +17,11 @@ struct pma_asked {
 	struct ib_mad out;
 };
 
+static void asked_end(struct kunit *test, void *what)
+{
+	free_percpu(((struct pma_asked *)what)->dev.counters);
+}
+
 static struct pma_asked *asked_new(struct kunit *test)
 {
 	struct pma_asked *a = zeroed(test, sizeof(*a));
@@ -30,6 +35,7 @@ static struct pma_asked *asked_new(struct kunit *test)
 	a->in.mad_hdr.tid = cpu_to_be64(4711);
 	a->in.data[OF_PORT] = 1;
 	memset(&a->out, 0xee, sizeof(a->out));
+	at_end(test, asked_end, a);
 	return a;
 }
 
@@ -60,7 +66,6 @@ static void class_says_64_bits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->out.mad_hdr.method, IB_MGMT_METHOD_GET_RESP);
 	KUNIT_EXPECT_EQ(test, be64_to_cpu(a->out.mad_hdr.tid), 4711ULL);
 	KUNIT_EXPECT_TRUE(test, info->capability_mask & IB_PMA_CLASS_CAP_EXT_WIDTH);
-	free_percpu(a->dev.counters);
 }
 
 static void counters_of_64_bits(struct kunit *test)
@@ -83,7 +88,6 @@ static void counters_of_64_bits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, be64_to_cpu(c->port_unicast_rcv_packets), 5ULL);
 	KUNIT_EXPECT_EQ(test, be64_to_cpu(c->port_multicast_xmit_packets), 0ULL);
 	KUNIT_EXPECT_EQ(test, be64_to_cpu(c->port_multicast_rcv_packets), 0ULL);
-	free_percpu(a->dev.counters);
 }
 
 /* Each stays at its end: one that starts again at 0 would be taken for a restart. */
@@ -112,7 +116,6 @@ static void small_counters_stay_at_their_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(c->port_rcv_packets), U32_MAX);
 	KUNIT_EXPECT_EQ(test, c->link_downed_counter, 255);
 	KUNIT_EXPECT_EQ(test, be16_to_cpu(c->port_rcv_errors), 0xffff);
-	free_percpu(a->dev.counters);
 }
 
 static void wrong_questions_get_no_counters(struct kunit *test)
@@ -127,7 +130,6 @@ static void wrong_questions_get_no_counters(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, status_of(a), IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE);
 	for (int i = 0; i < sizeof(a->out.data); i++)
 		KUNIT_EXPECT_EQ(test, a->out.data[i], 0);
-	free_percpu(a->dev.counters);
 }
 
 static void what_is_not_a_question_gets_no_answer(struct kunit *test)
@@ -143,7 +145,6 @@ static void what_is_not_a_question_gets_no_answer(struct kunit *test)
 	a->in.mad_hdr.class_version = 2;
 	KUNIT_EXPECT_EQ(test, ask(a, IB_PMA_PORT_COUNTERS), IB_MAD_RESULT_SUCCESS);
 	KUNIT_EXPECT_EQ(test, a->out.mad_hdr.method, 0xee);
-	free_percpu(a->dev.counters);
 }
 
 A_SUITE(mad, no, KUNIT_CASE(class_says_64_bits), KUNIT_CASE(counters_of_64_bits),

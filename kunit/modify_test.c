@@ -48,7 +48,6 @@ static void modify_rights(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_RTS, 0, 0, IB_QP_ACCESS_FLAGS, 0), 0);
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_RTS, 0, RW, IB_QP_ACCESS_FLAGS, 0), RW);
 	b->engine.qp.state = IB_QPS_RTS;
-	teardown(b);
 }
 
 /* What fails has changed nothing. */
@@ -67,7 +66,6 @@ static void modify_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_modify_qp(&b->engine.qp.ib, &attr, IB_QP_STATE |
 					     IB_QP_EN_SQD_ASYNC_NOTIFY, NULL), -EOPNOTSUPP);
 	KUNIT_EXPECT_EQ(test, weft_qp_state(&b->engine.qp), IB_QPS_RTS);
-	teardown(b);
 }
 
 /*
@@ -91,7 +89,6 @@ static void modify_found(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), NULL);
 	KUNIT_EXPECT_PTR_EQ(test, weft_qp_get_by_num(&b->dev, qpn), NULL);
 	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn + 1), NULL);
-	teardown(b);
 }
 
 /* iw_cm asks with a lock held and interrupts off; kunit/run --debug tells if anybody sleeps. */
@@ -130,7 +127,6 @@ static void modify_named(struct kunit *test)
 	revert_creds(before);
 	put_cred(cred);
 	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 1U);
-	teardown(b);
 }
 
 struct asks {
@@ -178,7 +174,6 @@ static void modify_promised(struct kunit *test)
 	weft_qp_put(&b->engine.qp); /* the table's */
 	KUNIT_EXPECT_TRUE(test, completion_done(&b->entry.gone));
 	destroy_work_on_stack(&asks.work);
-	teardown(b);
 }
 
 /*
@@ -231,7 +226,6 @@ static void modify_held(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, ending.gone_within);
 	KUNIT_EXPECT_TRUE(test, completion_done(&b->entry.gone));
 	b->engine.qp.ib.res.task = NULL;
-	teardown(b);
 }
 
 /* Without a last reference it does nothing, and starts nothing behind the destroy. */
@@ -255,7 +249,6 @@ static void modify_gone(struct kunit *test)
 	}
 	weft_qp_unlock(&b->engine.qp);
 	b->engine.qp.state = IB_QPS_RTS; /* as it should be */
-	teardown(b);
 }
 
 A_SUITE(modify, bench, KUNIT_CASE(modify_rights), KUNIT_CASE(modify_fails),

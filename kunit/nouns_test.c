@@ -30,6 +30,11 @@ static void *memory(struct kunit *test, u32 slots, u32 stride)
 	return mem;
 }
 
+static void sends_end(struct kunit *test, void *what)
+{
+	weft_inflight_destroy(&((struct sends *)what)->list);
+}
+
 /* As many requests, and as many slots of the ring and of the completion queue. */
 static struct sends *sends_of(struct kunit *test, u32 requests, u32 slots)
 {
@@ -43,6 +48,7 @@ static struct sends *sends_of(struct kunit *test, u32 requests, u32 slots)
 	s->cq.ring.stride = sizeof(struct weft_cqe);
 	s->cq.ring.mem = memory(test, slots, sizeof(struct weft_cqe));
 	KUNIT_ASSERT_EQ(test, weft_inflight_init(&s->list, requests), 0);
+	at_end(test, sends_end, s);
 	return s;
 }
 
@@ -96,7 +102,6 @@ static void inflight_is_a_ring(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_inflight_num(&s->list), REQUESTS - 1U);
 	weft_inflight_forget(&s->list);
 	KUNIT_EXPECT_EQ(test, weft_inflight_num(&s->list), 0U);
-	weft_inflight_destroy(&s->list);
 }
 
 /* In order, however they end; the unsignaled ones without a word. */
@@ -119,7 +124,6 @@ static void inflight_completes_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, completion(s, 1)->wr_id, 3ULL);
 	KUNIT_EXPECT_EQ(test, completion(s, 1)->qp_num, QPN);
 	KUNIT_EXPECT_EQ(test, consumer(s), 3U);
-	weft_inflight_destroy(&s->list);
 }
 
 /* What the stream has not taken all of is not done, whatever is said of it. */
@@ -133,7 +137,6 @@ static void inflight_waits_for_the_stream(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, weft_inflight_complete(&s->list, &s->sq, &s->cq, QPN));
 	KUNIT_EXPECT_EQ(test, s->cq.ring.head, 1U);
 	KUNIT_EXPECT_EQ(test, weft_inflight_num(&s->list), 1U);
-	weft_inflight_destroy(&s->list);
 }
 
 /* Behind the first that fails all fail, also those that had been sent. */
@@ -151,7 +154,6 @@ static void inflight_breaks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(completion(s, 0)->word), IB_WC_REM_ACCESS_ERR);
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(completion(s, 1)->word), IB_WC_WR_FLUSH_ERR);
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(completion(s, 2)->word), IB_WC_WR_FLUSH_ERR);
-	weft_inflight_destroy(&s->list);
 }
 
 /* Notes how many entries there were when the consumer was woken. */
@@ -177,7 +179,6 @@ static void inflight_completes_in_slices(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->cq.ring.head, num);
 	KUNIT_EXPECT_EQ(test, consumer(s), num);
 	KUNIT_EXPECT_EQ(test, completion(s, num - 1)->wr_id, num - 1ULL);
-	weft_inflight_destroy(&s->list);
 }
 
 /* A completion queue without room is told of, and the slots are free all the same. */
@@ -189,7 +190,6 @@ static void inflight_without_room(struct kunit *test)
 	add(s, 1, true)->done = true;
 	KUNIT_EXPECT_FALSE(test, finish(s));
 	KUNIT_EXPECT_EQ(test, consumer(s), 1U);
-	weft_inflight_destroy(&s->list);
 }
 
 static void reads_are_a_ring(struct kunit *test)

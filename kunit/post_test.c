@@ -86,7 +86,7 @@ static void post_send_kinds(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, third->addr, IOVA + 30);
 		KUNIT_EXPECT_EQ(test, third->length, 30U);
 		KUNIT_EXPECT_EQ(test, third->lkey, STAG);
-		teardown(b);
+		end_now(test, b);
 	}
 }
 
@@ -131,7 +131,7 @@ static void post_atomics(struct kunit *test)
 		wr.wr.num_sge = 0;
 		KUNIT_EXPECT_EQ(test, send(b, &wr.wr, &bad), -EINVAL);
 		KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_send_wr *)&wr.wr);
-		teardown(b);
+		end_now(test, b);
 	}
 }
 
@@ -163,7 +163,6 @@ static void post_keys(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, block(b, 1)->bind.access, (u32)reg.access);
 	KUNIT_EXPECT_EQ(test, block(b, 1)->num_blocks, 1);
 	KUNIT_EXPECT_EQ(test, block(b, 1)->num_sge, 0);
-	teardown(b);
 }
 
 /* Payload from two places, laid round the end of the ring. */
@@ -212,7 +211,6 @@ static void post_inline(struct kunit *test)
 	read.wr.sg_list = sge;
 	KUNIT_EXPECT_EQ(test, send(b, &read.wr, &bad), -EINVAL);
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, BLOCKS + 1U);
-	teardown(b);
 }
 
 static void post_refuses(struct kunit *test)
@@ -242,7 +240,6 @@ static void post_refuses(struct kunit *test)
 		KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_send_wr *)&wr);
 	}
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, 0U);
-	teardown(b);
 }
 
 /* A full ring refuses the first that does not fit, and keeps those before it. */
@@ -268,7 +265,6 @@ static void post_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send(b, &wr[BLOCKS], &bad), 0);
 	KUNIT_EXPECT_EQ(test, block(b, 0)->wr_id, (u64)BLOCKS);
 	KUNIT_EXPECT_EQ(test, send(b, &wr[BLOCKS], &bad), -ENOMEM);
-	teardown(b);
 }
 
 /* A doorbell is rung when it is asked for, and not again until then. */
@@ -294,7 +290,6 @@ static void post_doorbell(struct kunit *test)
 	flush_work(&b->engine.qp.worker.work);
 	KUNIT_EXPECT_EQ(test, wanted_of(&b->engine.qp), 0UL);
 	KUNIT_EXPECT_EQ(test, b->engine.qp.inflight.tail, 2U);
-	teardown(b);
 }
 
 static void post_states(struct kunit *test)
@@ -320,7 +315,7 @@ static void post_states(struct kunit *test)
 				    "state %d", states[i].state);
 		KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &recv, &bad_recv),
 				states[i].receive);
-		teardown(b);
+		end_now(test, b);
 	}
 }
 
@@ -351,7 +346,6 @@ static void post_in_error(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wc[1].wr_id, 2ULL);
 	KUNIT_EXPECT_EQ(test, (int)wc[1].status, (int)IB_WC_WR_FLUSH_ERR);
 	KUNIT_EXPECT_EQ(test, weft_poll_cq(&b->cq.ib, 4, wc), 0);
-	teardown(b);
 }
 
 /* What came with a message is told: the key that it took away, or its immediate data. */
@@ -379,7 +373,6 @@ static void post_polled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wc[1].wc_flags, (int)IB_WC_WITH_IMM);
 	KUNIT_EXPECT_EQ(test, (__force u32)wc[1].ex.imm_data, 0x12345678U);
 	KUNIT_EXPECT_EQ(test, (int)wc[1].opcode, (int)IB_WC_RECV_RDMA_WITH_IMM);
-	teardown(b);
 }
 
 /* Completions of queue pairs that are gone are dropped, a slice at a time. */
@@ -407,7 +400,6 @@ static void post_dropped(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, wc[0].qp, &b->engine.qp.ib);
 	KUNIT_EXPECT_EQ(test, weft_poll_cq(&b->cq.ib, 2, wc), 0);
 	weft_ring_destroy(&b->cq.ring);
-	teardown(b);
 }
 
 static void post_receives(struct kunit *test)
@@ -441,7 +433,6 @@ static void post_receives(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &wr[RECEIVES], &bad), -EINVAL);
 	wr[RECEIVES].num_sge = -1;
 	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &wr[RECEIVES], &bad), -EINVAL);
-	teardown(b);
 }
 
 /* A process that sends work requests down the file instead of the ring. */
@@ -456,7 +447,6 @@ static void post_of_users(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send(b, &wr, &bad), -EINVAL);
 	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &recv, &bad_recv), -EINVAL);
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, 0U);
-	teardown(b);
 }
 
 A_SUITE(post, bench, KUNIT_CASE(post_send_kinds), KUNIT_CASE(post_atomics), KUNIT_CASE(post_keys),

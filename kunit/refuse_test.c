@@ -18,12 +18,6 @@ static struct bench *receiver(struct kunit *test)
 	return b;
 }
 
-static void finish(struct bench *b)
-{
-	weft_qp_unlock(&b->engine.qp);
-	teardown(b);
-}
-
 /* An FPDU's header is here, of an untagged message whose only segment it is. */
 static enum weft_rx_verdict begin(struct bench *b, u8 opcode, u32 qn, u32 msn, u32 len)
 {
@@ -58,7 +52,7 @@ static void refused_when_the_engine_says_so(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ending->blame.len, WEFT_DDP_UNTAGGED_LEN);
 	KUNIT_EXPECT_EQ(test, memcmp(ending->blame.seg, b->engine.rx.seg.hdr,
 				     WEFT_DDP_UNTAGGED_LEN), 0);
-	finish(b);
+	weft_qp_unlock(&b->engine.qp);
 }
 
 /* Of two reasons the peer is told the first, with the event that goes with it. */
@@ -74,7 +68,7 @@ static void refused_for_the_first_reason(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->engine.qp.ending.term.code, WEFT_RP_ACCESS);
 	KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_ACCESS_ERR);
 	KUNIT_EXPECT_EQ(test, b->events, 1);
-	finish(b);
+	weft_qp_unlock(&b->engine.qp);
 }
 
 /* A Terminate is not answered by another (RFC 5040, 4.8), not even a wrong one. */
@@ -88,7 +82,7 @@ static void refused_without_a_word(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->engine.qp.state, IB_QPS_ERR);
 	KUNIT_EXPECT_FALSE(test, b->engine.qp.ending.due);
 	KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_FATAL);
-	finish(b);
+	weft_qp_unlock(&b->engine.qp);
 }
 
 /* A header under a bad CRC names nothing, so none is shown. */
@@ -101,7 +95,7 @@ static void refused_crc_shows_no_header(struct kunit *test)
 	weft_rx_fail(rx_of(&b->engine.qp));
 	KUNIT_EXPECT_EQ(test, b->engine.qp.ending.term.code, WEFT_MPA_CRC);
 	KUNIT_EXPECT_EQ(test, b->engine.qp.ending.blame.len, 0);
-	finish(b);
+	weft_qp_unlock(&b->engine.qp);
 }
 
 /* As many reads as were agreed are taken, and one more is refused. */
@@ -117,7 +111,7 @@ static void refused_beyond_the_ird(struct kunit *test)
 				    WEFT_READ_REQ_LEN), WEFT_RX_BAD);
 	KUNIT_EXPECT_EQ(test, b->engine.rx.term.code, WEFT_DU_NO_BUFFER);
 	weft_rx_fail(rx_of(&b->engine.qp));
-	finish(b);
+	weft_qp_unlock(&b->engine.qp);
 }
 
 A_SUITE(refuse, bench, KUNIT_CASE(refused_when_the_engine_says_so),

@@ -30,6 +30,21 @@ struct bench {
 	struct weft_mr *region;
 };
 
+static void teardown(struct kunit *test, void *what)
+{
+	struct bench *b = what;
+
+	if (b->region)
+		KUNIT_EXPECT_EQ(test, weft_dereg_mr(&b->region->ib, NULL), 0);
+	KUNIT_EXPECT_TRUE(test, xa_empty(&b->dev.mrs));
+	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mr), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mw), 0);
+	xa_destroy(&b->dev.mrs);
+	kfree(b->dev.local);
+	for (int i = 0; i < PAGES; i++)
+		__free_page(b->page[i]);
+}
+
 static struct bench *setup(struct kunit *test)
 {
 	struct bench *b = zeroed(test, sizeof(*b));
@@ -58,20 +73,8 @@ static struct bench *setup(struct kunit *test)
 		sg_dma_address(&b->sg[i]) = (uintptr_t)page_address(b->page[i]);
 		sg_dma_len(&b->sg[i]) = PAGE_SIZE;
 	}
+	at_end(test, teardown, b);
 	return b;
-}
-
-static void teardown(struct kunit *test, struct bench *b)
-{
-	if (b->region)
-		KUNIT_EXPECT_EQ(test, weft_dereg_mr(&b->region->ib, NULL), 0);
-	KUNIT_EXPECT_TRUE(test, xa_empty(&b->dev.mrs));
-	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mr), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mw), 0);
-	xa_destroy(&b->dev.mrs);
-	kfree(b->dev.local);
-	for (int i = 0; i < PAGES; i++)
-		__free_page(b->page[i]);
 }
 
 /* Writes like a peer. The answer is the key's. */
@@ -132,7 +135,6 @@ static void fast_life(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, false), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
-	teardown(test, b);
 }
 
 /* A list made while the last registration is in use does not show in it. */
@@ -163,7 +165,6 @@ static void fast_next(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *(u8 *)page_address(b->page[0]), 'x');
 	KUNIT_EXPECT_EQ(test, *(u8 *)page_address(b->page[3]), 'y');
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
-	teardown(test, b);
 }
 
 static void fast_refused(struct kunit *test)
@@ -199,7 +200,6 @@ static void fast_refused(struct kunit *test)
 	b->qp.pd = &b->pd;
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, false), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
-	teardown(test, b);
 }
 
 /* lkey 0 is for the kernel's own work requests and for nothing else. */
@@ -222,7 +222,6 @@ static void local_key(struct kunit *test)
 	b->qp.kernel = false;
 	KUNIT_EXPECT_PTR_EQ(test, weft_mr_access(&b->qp, &b->pd, 0, addr, 1, 0, &err), NULL);
 	KUNIT_EXPECT_EQ(test, err, WEFT_KEY_UNKNOWN);
-	teardown(test, b);
 }
 
 /* --- windows --- */
@@ -311,7 +310,6 @@ static void window_type_1(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, next, IOVA, "x", 1), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 0);
 	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
-	teardown(test, b);
 }
 
 static void window_type_2(struct kunit *test)
@@ -356,7 +354,6 @@ static void window_type_2(struct kunit *test)
 	/* Freed while bound */
 	KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, key, key, &bind));
 	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
-	teardown(test, b);
 }
 
 /* Each bind has one thing wrong with it. */
@@ -437,7 +434,6 @@ static void window_refused(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, mw.ib.rkey, mw.ib.rkey, &bind));
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
 	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
-	teardown(test, b);
 }
 
 /* Who may not bind to a region does not keep it from ending, not for a moment. */
@@ -473,7 +469,6 @@ static void window_holds_its_own(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_mw_hold(b->region, mw.mr, &bind));
 	atomic_set(&b->region->windows, 0);
 	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
-	teardown(test, b);
 }
 
 /* --- keys --- */
@@ -495,7 +490,6 @@ static void keys_are_apart(struct kunit *test)
 	KUNIT_EXPECT_LE(test, near, 1U);
 	for (i = 0; i < ARRAY_SIZE(mr); i++)
 		KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr[i]->ib, NULL), 0);
-	teardown(test, b);
 }
 
 /* The search for a place goes round. */
@@ -513,7 +507,6 @@ static void keys_go_round(struct kunit *test)
 	}
 	for (i = 0; i < ARRAY_SIZE(got); i++)
 		xa_release(&b->dev.mrs, got[i]);
-	teardown(test, b);
 }
 
 /* No key of an ordinary region is ended by a work request, whoever posts it. */
@@ -526,7 +519,6 @@ static void region_stays(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, b->region->stag, false), WEFT_KEY_ACCESS);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, b->region->stag ^ 1, true), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, b->region->stag, IOVA, "x", 1), WEFT_KEY_OK);
-	teardown(test, b);
 }
 
 /* Rights and domain change together with the key. New memory is the lab's to test. */
@@ -574,7 +566,6 @@ static void region_changes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(ret), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mr), WEFT_MAX_MR);
 	atomic_set(&b->dev.num_mr, 1);
-	teardown(test, b);
 }
 
 /* The device has as many regions as it says, and one again when one of them is gone. */
@@ -593,7 +584,6 @@ static void region_number(struct kunit *test)
 	weft_mr_destroy(mr);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mr), WEFT_MAX_MR - 1);
 	atomic_set(&b->dev.num_mr, 0);
-	teardown(test, b);
 }
 
 /* --- an end waits for who is inside --- */
@@ -661,7 +651,6 @@ static void end_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, e.result, WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, mr->stag, 0, "y", 1), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
-	teardown(test, b);
 }
 
 /* What the key allows, a queue pair may not; its owner's own accesses are no peer's. */
@@ -683,7 +672,6 @@ static void queue_pair_refuses(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, mr);
 	if (mr)
 		weft_mr_access_end(mr);
-	teardown(test, b);
 }
 
 /* The region of all memory that kernel consumers can have: addresses are the kernel's own. */
@@ -720,7 +708,6 @@ static void all_memory(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, weft_mr_word(mr, at + 4));
 	weft_mr_access_end(mr);
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(ib, NULL), 0);
-	teardown(test, b);
 }
 
 A_SUITE(revoke, no, KUNIT_CASE(fast_life), KUNIT_CASE(fast_next), KUNIT_CASE(fast_refused),

@@ -116,11 +116,19 @@ struct made {
 	struct rdma_counter counter;
 };
 
+static void made_end(struct kunit *test, void *what)
+{
+	struct made *m = what;
+
+	weft_tallies_destroy(&m->b->dev.tallies);
+	teardown(test, m->b);
+}
+
 static struct made *made_new(struct kunit *test)
 {
 	struct made *m = zeroed(test, sizeof(*m));
 
-	m->b = setup(test, ORD);
+	m->b = bench_make(test, ORD);
 	m->b->pd.device = &m->b->dev.ib;
 	m->b->engine.qp.ib.device = &m->b->dev.ib;
 	weft_tallies_init(&m->b->dev.tallies);
@@ -129,13 +137,8 @@ static struct made *made_new(struct kunit *test)
 	xa_init_flags(&m->b->dev.mrs, XA_FLAGS_ALLOC);
 	xa_init_flags(&m->b->dev.qps, XA_FLAGS_ALLOC);
 	m->counter.device = &m->b->dev.ib;
+	at_end(test, made_end, m);
 	return m;
-}
-
-static void made_free(struct made *m)
-{
-	weft_tallies_destroy(&m->b->dev.tallies);
-	teardown(m->b);
 }
 
 static int window_call(void *of)
@@ -207,7 +210,6 @@ static void scarce_made(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&m->b->dev.num_qp), 0);
 	each_fails(test, &tally, m);
 	KUNIT_EXPECT_PTR_EQ(test, m->b->engine.qp.ib.counter, NULL);
-	made_free(m);
 }
 
 /* --- frames of several paths --- */

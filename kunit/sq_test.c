@@ -112,7 +112,7 @@ static void sq_opcodes(struct kunit *test)
 			       opcode == WEFT_OP_BIND_MW ? WEFT_VE_BLOCKS :
 			       opcode >= WEFT_OP_SEND_IMM && opcode <= WEFT_OP_FETCH_ADD ?
 			       WEFT_VE_PEER : WEFT_VE_OPCODE, what);
-		teardown(b);
+		end_now(test, b);
 	}
 }
 
@@ -167,7 +167,7 @@ static void sq_extended(struct kunit *test)
 				       cases[i].vendor, cases[i].what);
 		else
 			expect_taken(test, try(b, 1), cases[i].what);
-		teardown(b);
+		end_now(test, b);
 	}
 }
 
@@ -202,7 +202,6 @@ static void sq_atomic_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, inflight->tail, 0U);
 	weft_reads_answered(reads);
 	KUNIT_EXPECT_TRUE(test, take(b).begun);
-	teardown(b);
 }
 
 /* A read needs somewhere to put the answer, and a peer that allows reads. */
@@ -214,7 +213,7 @@ static void sq_read(struct kunit *test)
 	b = setup(test, 0);
 	draft(b)->opcode = WEFT_OP_READ;
 	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE, "ORD 0");
-	teardown(b);
+	end_now(test, b);
 
 	b = setup(test, ORD);
 	wr = draft(b);
@@ -223,7 +222,7 @@ static void sq_read(struct kunit *test)
 	wr->num_sge = 0;
 	wr->inline_len = 8;
 	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE, "inline");
-	teardown(b);
+	end_now(test, b);
 
 	b = setup(test, ORD);
 	wr = draft(b);
@@ -231,12 +230,11 @@ static void sq_read(struct kunit *test)
 	wr->sge[0].lkey = STAG_READ_ONLY;
 	expect_refused(test, try(b, 1), IB_WC_LOC_PROT_ERR,
 		       WEFT_VE_LOCAL_ACCESS, "no right to write");
-	teardown(b);
+	end_now(test, b);
 
 	b = setup(test, ORD);
 	draft(b)->sge[0].lkey = STAG_READ_ONLY;
 	expect_taken(test, try(b, 1), "a send needs no right to write");
-	teardown(b);
 }
 
 static void sq_blocks(struct kunit *test)
@@ -272,7 +270,7 @@ static void sq_blocks(struct kunit *test)
 		snprintf(what, sizeof(what), "%u blocks, %u SGEs, %u posted",
 			 cases[i].num_blocks, cases[i].num_sge, cases[i].posted);
 		expect_verdict(test, v, cases[i].good, IB_WC_LOC_QP_OP_ERR, WEFT_VE_BLOCKS, what);
-		teardown(b);
+		end_now(test, b);
 	}
 }
 
@@ -286,7 +284,7 @@ static void sq_flags(struct kunit *test)
 		struct verdict v;
 
 		if (BIT(bit) == WEFT_WR_INLINE) {
-			teardown(b);
+			end_now(test, b);
 			continue;
 		}
 		draft(b)->flags |= BIT(bit);
@@ -294,7 +292,7 @@ static void sq_flags(struct kunit *test)
 		snprintf(what, sizeof(what), "flag %u", bit);
 		expect_verdict(test, v, BIT(bit) <= WEFT_WR_FENCE, IB_WC_LOC_QP_OP_ERR,
 			       WEFT_VE_OPCODE, what);
-		teardown(b);
+		end_now(test, b);
 	}
 }
 
@@ -336,7 +334,7 @@ static void sq_inline(struct kunit *test)
 		snprintf(what, sizeof(what), "inline %u, %u blocks, %u SGEs", cases[i].inline_len,
 			 cases[i].num_blocks, cases[i].num_sge);
 		expect_verdict(test, v, cases[i].good, IB_WC_LOC_QP_OP_ERR, WEFT_VE_BLOCKS, what);
-		teardown(b);
+		end_now(test, b);
 	}
 }
 
@@ -372,7 +370,7 @@ static void sq_keys(struct kunit *test)
 		snprintf(what, sizeof(what), "case %zu", i);
 		expect_verdict(test, v, cases[i].vendor == WEFT_VE_NONE,
 			       IB_WC_LOC_PROT_ERR, cases[i].vendor, what);
-		teardown(b);
+		end_now(test, b);
 	}
 }
 
@@ -411,7 +409,7 @@ static void sq_lengths(struct kunit *test)
 		if (cases[i].good)
 			KUNIT_EXPECT_EQ(test, b->engine.tx.msg.total,
 					cases[i].length[0] + cases[i].length[1]);
-		teardown(b);
+		end_now(test, b);
 	}
 }
 
@@ -433,7 +431,7 @@ static void sq_hostile_producer(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, b->engine.qp.sq.head, 0U);
 		flush_work(&b->engine.qp.worker.work);
 		KUNIT_EXPECT_EQ(test, b->cq.ring.head, 0U);
-		teardown(b);
+		end_now(test, b);
 	}
 }
 
@@ -466,7 +464,6 @@ static void sq_wraps_and_copies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, msg->total, (u32)MAX_INLINE);
 	for (i = 0; i < MAX_INLINE; i++)
 		KUNIT_EXPECT_EQ(test, msg->copy.bytes[i], (u8)i);
-	teardown(b);
 }
 
 /* Fenced requests wait for reads, and reads for room in the ORD. */
@@ -500,7 +497,6 @@ static void sq_waits(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, take(b).begun);
 	reads->tail = reads->head;
 	expect_taken(test, take(b), "all reads are answered");
-	teardown(b);
 }
 
 /* The in-flight list has as many entries as were asked for, and no more. */
@@ -518,7 +514,6 @@ static void sq_inflight_full(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, v.begun);
 	KUNIT_EXPECT_EQ(test, v.state, IB_QPS_RTS);
 	KUNIT_EXPECT_EQ(test, b->engine.qp.sq.head, (u32)BLOCKS);
-	teardown(b);
 }
 
 /* After the first failure everything completes, in order, nonsense included. */
@@ -552,7 +547,6 @@ static void sq_flush(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ctl(b)->consumer, b->posted);
 	KUNIT_EXPECT_EQ(test, ctl(b)->qp_state, (u32)IB_QPS_ERR);
 	KUNIT_EXPECT_NE(test, ctl(b)->need_doorbell, 0U);
-	teardown(b);
 }
 
 /*
@@ -577,7 +571,6 @@ static void sq_flush_by_poster(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_engine_recv_doorbell(&b->engine.qp), 0);
 	KUNIT_EXPECT_EQ(test, b->cq.ring.head, done + 2);
 	KUNIT_EXPECT_FALSE(test, work_pending(&b->engine.qp.worker.work));
-	teardown(b);
 }
 
 /* A doorbell of another thread, which saw ERR and waits for the lock. */
@@ -617,7 +610,6 @@ static void sq_flush_after_reset(struct kunit *test)
 	destroy_work_on_stack(&late.work);
 	KUNIT_EXPECT_EQ(test, b->cq.ring.head, done);
 	KUNIT_EXPECT_EQ(test, b->engine.qp.sq.head, b->posted - 1);
-	teardown(b);
 }
 
 A_SUITE(sq, bench, KUNIT_CASE(sq_opcodes), KUNIT_CASE(sq_extended), KUNIT_CASE(sq_atomic_order),

@@ -401,7 +401,7 @@ static void srq_outlives_queue_pair(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cqe->wr_id, 1ULL);
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe->word), IB_WC_WR_FLUSH_ERR);
 	KUNIT_EXPECT_EQ(test, weft_ring_pending(&s->srq.rq.ring), 1);
-	teardown(b);
+	end_now(test, b); /* before the shared queue */
 }
 
 A_SUITE(srq, bench, KUNIT_CASE(srq_order), KUNIT_CASE(srq_wakes), KUNIT_CASE(srq_wakes_all),

@@ -37,6 +37,15 @@ static void kick_from_timer(struct timer_list *timer)
 	complete(&queues->done);
 }
 
+static void unblock(struct kunit *test, void *unused)
+{
+	complete_all(&queues->go);
+	swap(weft_workqueue, queues->any);
+	swap(weft_near_workqueue, queues->near);
+	destroy_workqueue(queues->any);
+	destroy_workqueue(queues->near);
+}
+
 static struct bench *blocked_bench(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
@@ -58,17 +67,8 @@ static struct bench *blocked_bench(struct kunit *test)
 	swap(weft_near_workqueue, queues->near);
 	give_to_kernel(test, b);
 	queues->qp = &b->engine.qp;
+	at_end(test, unblock, NULL);
 	return b;
-}
-
-static void unblock(struct bench *b)
-{
-	complete_all(&queues->go);
-	swap(weft_workqueue, queues->any);
-	swap(weft_near_workqueue, queues->near);
-	destroy_workqueue(queues->any);
-	destroy_workqueue(queues->near);
-	teardown(b);
 }
 
 /* Tells whether the worker was started near its poster, and takes that back. */
@@ -101,8 +101,6 @@ static void worker_start(struct kunit *test)
 	wait_for_completion(&queues->done);
 	timer_delete_sync(&queues->timer); /* its memory goes */
 	expect_started(test, b, true, "a softirq");
-
-	unblock(b);
 }
 
 /* A program's queue pair has the one worker. */
@@ -116,7 +114,6 @@ static void worker_of_program(struct kunit *test)
 	flush_work(&b->engine.qp.worker.work);
 	KUNIT_EXPECT_EQ(test, wanted_of(&b->engine.qp), BIT(WEFT_WANT_TX));
 	weft_qp_unlock(&b->engine.qp);
-	teardown(b);
 }
 
 /* The worker takes no turn before the connection's lane, however much there is to send. */
@@ -135,7 +132,6 @@ static void worker_behind_lane(struct kunit *test)
 	expect_started(test, b, true, "the lane");
 	qp->worker.work.func(&qp->worker.work);
 	KUNIT_EXPECT_EQ(test, wanted_of(qp), 0UL);
-	unblock(b);
 }
 
 /* A queue pair is freed behind this, so that no item of its worker may be left on either queue. */
@@ -151,7 +147,6 @@ static void worker_end(struct kunit *test)
 	weft_engine_end(&b->engine.qp);
 	KUNIT_EXPECT_FALSE(test, work_pending(&b->engine.qp.consumer->near));
 	KUNIT_EXPECT_FALSE(test, work_pending(&b->engine.qp.worker.work));
-	unblock(b);
 }
 
 /* What starts the worker of one queue pair, as the kernel's own tracepoint tells it. */
@@ -214,7 +209,6 @@ static void worker_start_locked(struct kunit *test)
 	tracepoint_probe_unregister(watch.queued, watch_queued, &watch);
 	tracepoint_synchronize_unregister();
 	b->engine.qp.state = IB_QPS_ERR; /* what was posted is completed in error */
-	unblock(b);
 }
 
 /* A run of the worker that had tx_lock before its queue pair's end starts it once more. */
@@ -239,7 +233,6 @@ static void worker_end_beside(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, timer_delete_sync(&qp->worker.timer));
 	KUNIT_EXPECT_FALSE(test, cancel_work_sync(&qp->worker.work));
 	KUNIT_EXPECT_FALSE(test, cancel_work_sync(&qp->consumer->near));
-	unblock(b);
 }
 
 /* Posts that are held have a timer, which starts the worker. */
@@ -260,7 +253,6 @@ static void worker_end_gathering(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, work_busy(b->engine.qp.worker.near), 0U);
 	KUNIT_EXPECT_EQ(test, work_busy(&b->engine.qp.worker.work), 0U);
 	hrtimer_cancel(&gather->timer); /* its memory goes */
-	unblock(b);
 }
 
 A_SUITE(worker, bench, KUNIT_CASE(worker_start), KUNIT_CASE(worker_start_locked),
