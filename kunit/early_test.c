@@ -63,8 +63,8 @@ static struct early_bench *early_new(struct kunit *test)
 }
 
 /* A message comes; nobody is told. */
-static int arrive(struct early_bench *b, u32 number, const struct weft_ddp_hdr *hdr,
-		  const void *payload, u32 len)
+static int arrive(struct early_bench *b, u32 number, struct weft_ddp_hdr hdr, const void *payload,
+		  u32 len)
 {
 	struct weft_arrival *a = weft_arrival_new(WEFT_DDP_MAX_LEN + len);
 	u32 n;
@@ -72,7 +72,7 @@ static int arrive(struct early_bench *b, u32 number, const struct weft_ddp_hdr *
 
 	if (!a)
 		return -ENOMEM;
-	n = weft_ddp_encode(a->data, hdr);
+	n = weft_ddp_encode(a->data, &hdr);
 	memcpy(a->data + n, payload, len);
 	a->len = n + len;
 	a->number = number;
@@ -92,33 +92,16 @@ static void tell(struct early_bench *b)
 }
 
 static void comes(struct kunit *test, struct early_bench *b, u32 number,
-		  const struct weft_ddp_hdr *hdr, const void *payload, u32 len)
+		  struct weft_ddp_hdr hdr, const void *payload, u32 len)
 {
 	KUNIT_EXPECT_EQ(test, arrive(b, number, hdr, payload, len), 0);
 	tell(b);
 }
 
-static struct weft_ddp_hdr a_write(u32 offset, bool last)
-{
-	return (struct weft_ddp_hdr){
-		.opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = last, .stag = END_STAG,
-		.to = END_IOVA + offset,
-	};
-}
-
-static struct weft_ddp_hdr a_send(u32 msn, u32 mo, bool last)
-{
-	return (struct weft_ddp_hdr){
-		.opcode = WEFT_RDMAP_SEND, .last = last, .qn = WEFT_QN_SEND, .msn = msn, .mo = mo,
-	};
-}
-
 /* The first message of all, which is not overtaken: a Write of a byte. */
 static void first_comes(struct kunit *test, struct early_bench *b)
 {
-	struct weft_ddp_hdr hdr = a_write(0, true);
-
-	comes(test, b, 1, &hdr, "1", 1);
+	comes(test, b, 1, write_hdr(0, true), "1", 1);
 }
 
 static void expect_text(struct kunit *test, struct early_bench *b, u32 offset, const char *text)
@@ -132,42 +115,21 @@ static void expect_early(struct kunit *test, struct early_bench *b, u32 segments
 	KUNIT_EXPECT_EQ(test, end_count(b->e, WEFT_CNT_RX_EARLY_BYTES), (u64)bytes);
 }
 
-static void expect_received(struct kunit *test, struct early_bench *b, u64 wr_id, u32 len)
-{
-	struct weft_cqe cqe;
-
-	if (!end_poll(b->e, &cqe)) {
-		KUNIT_FAIL(test, "receive %llx has no completion", wr_id);
-		return;
-	}
-	KUNIT_EXPECT_EQ(test, cqe.wr_id, wr_id);
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, cqe.byte_len, len);
-}
-
-static void expect_nothing(struct kunit *test, struct early_bench *b)
-{
-	struct weft_cqe cqe;
-
-	KUNIT_EXPECT_FALSE(test, end_poll(b->e, &cqe));
-}
-
 /* --- the messages by themselves --- */
 
 static void arrivals_have_turns(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	struct weft_ddp_hdr hdr = a_write(0, true);
 
 	/* Across the wrap of the numbers. */
 	weft_arrivals_init(&b->arrivals, U32_MAX - 1, MOST, true);
 	KUNIT_EXPECT_NULL(test, weft_arrivals_turn(&b->arrivals));
-	KUNIT_EXPECT_EQ(test, arrive(b, 1, &hdr, "d", 1), 0);
-	KUNIT_EXPECT_EQ(test, arrive(b, U32_MAX, &hdr, "b", 1), 0);
-	KUNIT_EXPECT_EQ(test, arrive(b, 0, &hdr, "c", 1), 0);
+	KUNIT_EXPECT_EQ(test, arrive(b, 1, write_hdr(0, true), "d", 1), 0);
+	KUNIT_EXPECT_EQ(test, arrive(b, U32_MAX, write_hdr(0, true), "b", 1), 0);
+	KUNIT_EXPECT_EQ(test, arrive(b, 0, write_hdr(0, true), "c", 1), 0);
 	KUNIT_EXPECT_NULL(test, weft_arrivals_turn(&b->arrivals));
 	KUNIT_EXPECT_EQ(test, b->arrivals.gap, U32_MAX - 1);
-	KUNIT_EXPECT_EQ(test, arrive(b, U32_MAX - 1, &hdr, "a", 1), 0);
+	KUNIT_EXPECT_EQ(test, arrive(b, U32_MAX - 1, write_hdr(0, true), "a", 1), 0);
 	KUNIT_EXPECT_EQ(test, b->arrivals.gap, 2U);
 	for (u32 i = 0; i < 4; i++) {
 		struct weft_arrival *a = weft_arrivals_turn(&b->arrivals);
@@ -183,18 +145,17 @@ static void arrivals_have_turns(struct kunit *test)
 static void arrivals_refuse(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	struct weft_ddp_hdr hdr = a_write(0, true);
 
-	KUNIT_EXPECT_EQ(test, arrive(b, 3, &hdr, "c", 1), 0);
-	KUNIT_EXPECT_EQ(test, arrive(b, 3, &hdr, "c", 1), -EEXIST);
-	KUNIT_EXPECT_EQ(test, arrive(b, 0, &hdr, "c", 1), -EEXIST);
-	KUNIT_EXPECT_EQ(test, arrive(b, 1 - 0x8000, &hdr, "c", 1), -EEXIST);
-	KUNIT_EXPECT_EQ(test, arrive(b, 1 + 0x8000, &hdr, "c", 1), -ERANGE);
-	KUNIT_EXPECT_EQ(test, arrive(b, 0x7fffffff, &hdr, "c", 1), -ERANGE);
+	KUNIT_EXPECT_EQ(test, arrive(b, 3, write_hdr(0, true), "c", 1), 0);
+	KUNIT_EXPECT_EQ(test, arrive(b, 3, write_hdr(0, true), "c", 1), -EEXIST);
+	KUNIT_EXPECT_EQ(test, arrive(b, 0, write_hdr(0, true), "c", 1), -EEXIST);
+	KUNIT_EXPECT_EQ(test, arrive(b, 1 - 0x8000, write_hdr(0, true), "c", 1), -EEXIST);
+	KUNIT_EXPECT_EQ(test, arrive(b, 1 + 0x8000, write_hdr(0, true), "c", 1), -ERANGE);
+	KUNIT_EXPECT_EQ(test, arrive(b, 0x7fffffff, write_hdr(0, true), "c", 1), -ERANGE);
 	/* With much held only the message that is missing can come. */
 	b->arrivals.held += MOST;
-	KUNIT_EXPECT_EQ(test, arrive(b, 2, &hdr, "b", 1), -ENOBUFS);
-	KUNIT_EXPECT_EQ(test, arrive(b, 1, &hdr, "a", 1), 0);
+	KUNIT_EXPECT_EQ(test, arrive(b, 2, write_hdr(0, true), "b", 1), -ENOBUFS);
+	KUNIT_EXPECT_EQ(test, arrive(b, 1, write_hdr(0, true), "a", 1), 0);
 	b->arrivals.held -= MOST;
 	KUNIT_EXPECT_EQ(test, b->arrivals.gap, 2U);
 	weft_arrivals_drop(&b->arrivals);
@@ -207,20 +168,18 @@ static void arrivals_refuse(struct kunit *test)
 static void early_writes(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	struct weft_ddp_hdr hdr = a_write(HERE + 8, false);
 	static u8 large[4000];
 	u32 held;
 
 	/* The first message of all is not overtaken. */
-	comes(test, b, 2, &hdr, "early", 5);
+	comes(test, b, 2, write_hdr(HERE + 8, false), "early", 5);
 	expect_early(test, b, 0, 0);
 	first_comes(test, b);
 	KUNIT_EXPECT_EQ(test, b->arrivals.turn, 3U);
 	expect_text(test, b, HERE + 8, "early");
 
 	memset(large, 'x', sizeof(large));
-	hdr = a_write(HERE + 100, true);
-	comes(test, b, 4, &hdr, large, sizeof(large));
+	comes(test, b, 4, write_hdr(HERE + 100, true), large, sizeof(large));
 	expect_early(test, b, 1, sizeof(large));
 	KUNIT_EXPECT_EQ(test, b->e->memory[HERE + 100], (u8)'x');
 	KUNIT_EXPECT_EQ(test, b->e->memory[HERE + 100 + sizeof(large) - 1], (u8)'x');
@@ -228,8 +187,7 @@ static void early_writes(struct kunit *test)
 	KUNIT_EXPECT_LT(test, held, 100U);
 	/* It is not placed again in its turn. */
 	b->e->memory[HERE + 100] = 'y';
-	hdr = a_write(HERE + 13, false);
-	comes(test, b, 3, &hdr, " bird", 5);
+	comes(test, b, 3, write_hdr(HERE + 13, false), " bird", 5);
 	expect_text(test, b, HERE + 8, "early bird");
 	KUNIT_EXPECT_EQ(test, b->e->memory[HERE + 100], (u8)'y');
 	KUNIT_EXPECT_EQ(test, b->arrivals.turn, 5U);
@@ -241,21 +199,17 @@ static void early_writes(struct kunit *test)
 static void early_segments(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	struct weft_ddp_hdr hdr;
 
 	first_comes(test, b);
 	end_receive(b->e, 0x77, HERE, 100);
-	hdr = a_send(1, 10, true);
-	comes(test, b, 4, &hdr, "whole", 5);
-	hdr = a_send(1, 5, false);
-	comes(test, b, 3, &hdr, " the ", 5);
+	comes(test, b, 4, send_hdr(1, 10, true), "whole", 5);
+	comes(test, b, 3, send_hdr(1, 5, false), " the ", 5);
 	expect_text(test, b, HERE + 5, " the whole");
 	expect_early(test, b, 2, 10);
-	expect_nothing(test, b);
-	hdr = a_send(1, 0, false);
-	comes(test, b, 2, &hdr, "is it", 5);
+	expect_none(test, b->e);
+	comes(test, b, 2, send_hdr(1, 0, false), "is it", 5);
 	expect_text(test, b, HERE, "is it the whole");
-	expect_received(test, b, 0x77, 15);
+	expect_recv(test, b->e, 0x77, 15, IB_WC_SUCCESS);
 }
 
 /* SENDs in reverse: each takes its own receive, and they complete in their order. */
@@ -263,22 +217,19 @@ static void early_messages(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
 	static const char *const text[] = { "one", "two", "three", "four" };
-	struct weft_ddp_hdr hdr;
 
 	first_comes(test, b);
 	for (u32 i = 0; i < 4; i++)
 		end_receive(b->e, 0x10 + i, HERE + 100 * i, 100);
 	for (u32 i = 4; i-- > 1;) {
-		hdr = a_send(1 + i, 0, true);
-		comes(test, b, 2 + i, &hdr, text[i], strlen(text[i]));
+		comes(test, b, 2 + i, send_hdr(1 + i, 0, true), text[i], strlen(text[i]));
 		expect_text(test, b, HERE + 100 * i, text[i]);
 	}
 	expect_early(test, b, 3, 12);
-	expect_nothing(test, b);
-	hdr = a_send(1, 0, true);
-	comes(test, b, 2, &hdr, text[0], 3);
+	expect_none(test, b->e);
+	comes(test, b, 2, send_hdr(1, 0, true), text[0], 3);
 	for (u32 i = 0; i < 4; i++)
-		expect_received(test, b, 0x10 + i, strlen(text[i]));
+		expect_recv(test, b->e, 0x10 + i, strlen(text[i]), IB_WC_SUCCESS);
 }
 
 /* The message behind the window is none of it: it waits for its turn. */
@@ -286,18 +237,15 @@ static void early_behind_window(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
 	const u32 size = RECEIVES, made = rx_of(b->e->qp)->sends.size;
-	struct weft_ddp_hdr hdr;
 
 	KUNIT_ASSERT_LE(test, size, made);
 	rx_of(b->e->qp)->sends.size = size;
 	first_comes(test, b);
 	for (u32 i = 0; i < size; i++)
 		end_receive(b->e, 0x10 + i, HERE + 100 * i, 100);
-	hdr = a_send(size, 0, true);
-	comes(test, b, 1 + size, &hdr, "last", 4);
+	comes(test, b, 1 + size, send_hdr(size, 0, true), "last", 4);
 	expect_early(test, b, 1, 4);
-	hdr = a_send(1 + size, 0, true);
-	comes(test, b, 2 + size, &hdr, "next", 4);
+	comes(test, b, 2 + size, send_hdr(1 + size, 0, true), "next", 4);
 	expect_early(test, b, 1, 4);
 	expect_text(test, b, HERE + 100 * (size - 1), "last");
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->e->memory + HERE, 0, 100 * (size - 1)), NULL);
@@ -313,25 +261,21 @@ static void early_shared(struct kunit *test)
 	struct early_bench *b = early_new(test);
 	struct weft_srq *srq = zeroed(test, sizeof(*srq));
 	struct weft_ring *ring = &b->e->qp->rq->ring;
-	struct weft_ddp_hdr hdr;
 
 	srq->ib.pd = b->e->qp->acc.pd;
 	rx_of(b->e->qp)->srq = srq;
 	first_comes(test, b);
 	for (u32 i = 0; i < 2; i++)
 		end_receive(b->e, 0x10 + i, HERE + 100 * i, 100);
-	hdr = a_send(2, 0, true);
-	comes(test, b, 4, &hdr, "two", 3);
+	comes(test, b, 4, send_hdr(2, 0, true), "two", 3);
 	KUNIT_EXPECT_EQ(test, weft_ring_pending(ring), 2);
 	expect_early(test, b, 0, 0);
-	hdr = a_send(1, 4, true);
-	comes(test, b, 3, &hdr, "one", 3);
+	comes(test, b, 3, send_hdr(1, 4, true), "one", 3);
 	KUNIT_EXPECT_EQ(test, weft_ring_pending(ring), 1);
 	expect_early(test, b, 1, 3);
-	hdr = a_send(1, 0, false);
-	comes(test, b, 2, &hdr, "the ", 4);
-	expect_received(test, b, 0x10, 7);
-	expect_received(test, b, 0x11, 3);
+	comes(test, b, 2, send_hdr(1, 0, false), "the ", 4);
+	expect_recv(test, b->e, 0x10, 7, IB_WC_SUCCESS);
+	expect_recv(test, b->e, 0x11, 3, IB_WC_SUCCESS);
 	expect_text(test, b, HERE, "the one");
 	rx_of(b->e->qp)->srq = NULL;
 }
@@ -358,7 +302,6 @@ static void early_tells(struct kunit *test)
 	struct early_bench *b = early_new(test);
 	struct weft_srq *srq = zeroed(test, sizeof(*srq));
 	struct owner o = { .access = &rx_of(b->e->qp)->place.access };
-	struct weft_ddp_hdr hdr;
 
 	srq->ib.pd = b->e->qp->acc.pd;
 	srq->ib.event_handler = note_limit;
@@ -370,10 +313,8 @@ static void early_tells(struct kunit *test)
 	b->e->mr.kind = WEFT_MR_FAST;
 	rwlock_init(&b->e->mr.lock);
 	end_receive(b->e, 0x10, HERE, 100);
-	hdr = a_send(1, 0, true);
-	KUNIT_EXPECT_EQ(test, arrive(b, 4, &hdr, "early", 5), 0);
-	hdr = a_write(HERE + 100, false);
-	comes(test, b, 2, &hdr, "part", 4);
+	KUNIT_EXPECT_EQ(test, arrive(b, 4, send_hdr(1, 0, true), "early", 5), 0);
+	comes(test, b, 2, write_hdr(HERE + 100, false), "part", 4);
 	KUNIT_EXPECT_EQ(test, o.told, 1U);
 	KUNIT_EXPECT_FALSE(test, o.held);
 	expect_text(test, b, HERE, "early");
@@ -385,30 +326,25 @@ static void early_tells(struct kunit *test)
 static void early_without_receive(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	struct weft_ddp_hdr hdr;
 
 	first_comes(test, b);
 	end_receive(b->e, 0x10, HERE, 100);
-	hdr = a_send(2, 0, true);
-	comes(test, b, 3, &hdr, "two", 3);
+	comes(test, b, 3, send_hdr(2, 0, true), "two", 3);
 	expect_early(test, b, 0, 0);
-	hdr = a_send(1, 0, true);
-	comes(test, b, 2, &hdr, "one", 3);
-	expect_received(test, b, 0x10, 3);
+	comes(test, b, 2, send_hdr(1, 0, true), "one", 3);
+	expect_recv(test, b->e, 0x10, 3, IB_WC_SUCCESS);
 	KUNIT_EXPECT_TRUE(test, rx_of(b->e->qp)->stalled);
 	/* What comes while one waits is kept as well. */
-	hdr = a_send(4, 0, true);
-	comes(test, b, 5, &hdr, "four", 4);
+	comes(test, b, 5, send_hdr(4, 0, true), "four", 4);
 	end_receive(b->e, 0x11, HERE + 100, 100);
 	settle();
-	expect_received(test, b, 0x11, 3);
+	expect_recv(test, b->e, 0x11, 3, IB_WC_SUCCESS);
 	expect_text(test, b, HERE + 100, "two");
 	end_receive(b->e, 0x12, HERE + 200, 100);
 	end_receive(b->e, 0x13, HERE + 300, 100);
-	hdr = a_send(3, 0, true);
-	comes(test, b, 4, &hdr, "three", 5);
-	expect_received(test, b, 0x12, 5);
-	expect_received(test, b, 0x13, 4);
+	comes(test, b, 4, send_hdr(3, 0, true), "three", 5);
+	expect_recv(test, b->e, 0x12, 5, IB_WC_SUCCESS);
+	expect_recv(test, b->e, 0x13, 4, IB_WC_SUCCESS);
 	expect_text(test, b, HERE + 300, "four");
 }
 
@@ -421,15 +357,13 @@ static void early_behind_imm(struct kunit *test)
 	first_comes(test, b);
 	end_receive(b->e, 0x10, HERE, 100);
 	end_receive(b->e, 0x11, HERE + 100, 100);
-	hdr = a_send(2, 0, true);
-	comes(test, b, 3, &hdr, "two", 3);
+	comes(test, b, 3, send_hdr(2, 0, true), "two", 3);
 	expect_early(test, b, 1, 3);
-	hdr = (struct weft_ddp_hdr){
-		.opcode = WEFT_RDMAP_IMM, .last = true, .qn = WEFT_QN_SEND, .msn = 1,
-	};
-	comes(test, b, 2, &hdr, "\0\0\0\1\0\0\0\0", WEFT_IMM_LEN);
-	expect_received(test, b, 0x10, 1); /* of the Write before it */
-	expect_received(test, b, 0x11, 3);
+	hdr = send_hdr(1, 0, true);
+	hdr.opcode = WEFT_RDMAP_IMM;
+	comes(test, b, 2, hdr, "\0\0\0\1\0\0\0\0", WEFT_IMM_LEN);
+	expect_recv(test, b->e, 0x10, 1, IB_WC_SUCCESS); /* of the Write before it */
+	expect_recv(test, b->e, 0x11, 3, IB_WC_SUCCESS);
 	expect_text(test, b, HERE + 100, "two");
 }
 
@@ -442,15 +376,12 @@ static void early_imm_amidst(struct kunit *test)
 	first_comes(test, b);
 	end_receive(b->e, 0x10, HERE, 100);
 	end_receive(b->e, 0x11, HERE + 100, 100);
-	hdr = a_send(2, 0, true);
-	comes(test, b, 4, &hdr, "two", 3);
-	hdr = a_send(1, 0, false);
-	comes(test, b, 2, &hdr, "", 0);
-	hdr = (struct weft_ddp_hdr){
-		.opcode = WEFT_RDMAP_IMM, .last = true, .qn = WEFT_QN_SEND, .msn = 1,
-	};
-	comes(test, b, 3, &hdr, "\0\0\0\1\0\0\0\0", WEFT_IMM_LEN);
-	expect_nothing(test, b);
+	comes(test, b, 4, send_hdr(2, 0, true), "two", 3);
+	comes(test, b, 2, send_hdr(1, 0, false), "", 0);
+	hdr = send_hdr(1, 0, true);
+	hdr.opcode = WEFT_RDMAP_IMM;
+	comes(test, b, 3, hdr, "\0\0\0\1\0\0\0\0", WEFT_IMM_LEN);
+	expect_none(test, b->e);
 	settle();
 	KUNIT_EXPECT_TRUE(test, rx_of(b->e->qp)->stopped);
 }
@@ -462,35 +393,32 @@ static void early_answer(struct kunit *test)
 	struct weft_ddp_hdr hdr = {
 		.opcode = WEFT_RDMAP_READ_RESP, .tagged = true, .last = true, .to = 8,
 	};
-	struct weft_sq_wr *wr;
 	struct weft_cqe cqe;
 
 	first_comes(test, b);
-	wr = end_wr(b->e, WEFT_OP_READ, HERE, 12);
-	end_remote(wr, 0);
-	end_post(b->e, wr);
+	end_post_to(b->e, WEFT_OP_READ, HERE, 12, 0);
 	KUNIT_EXPECT_EQ(test, end_ring(b->e), 0);
 	settle();
 	hdr.stag = weft_reads_oldest(&b->e->qp->reads)->sink;
-	comes(test, b, 4, &hdr, "read", 4);
+	comes(test, b, 4, hdr, "read", 4);
 	expect_text(test, b, HERE + 8, "read");
 	/* One that names no read of ours, and one that reaches too far, are not placed. */
 	hdr.stag++;
 	hdr.to = 0;
-	KUNIT_EXPECT_EQ(test, arrive(b, 7, &hdr, "xxxx", 4), 0);
+	KUNIT_EXPECT_EQ(test, arrive(b, 7, hdr, "xxxx", 4), 0);
 	hdr.stag--;
 	hdr.to = 9;
-	KUNIT_EXPECT_EQ(test, arrive(b, 8, &hdr, "xxxx", 4), 0);
+	KUNIT_EXPECT_EQ(test, arrive(b, 8, hdr, "xxxx", 4), 0);
 	hdr.to = U64_MAX - 1;
-	comes(test, b, 9, &hdr, "xxxx", 4);
+	comes(test, b, 9, hdr, "xxxx", 4);
 	expect_early(test, b, 1, 4);
 	expect_text(test, b, HERE + 8, "read");
-	expect_nothing(test, b);
+	expect_none(test, b->e);
 	hdr.last = false;
 	hdr.to = 4;
-	comes(test, b, 3, &hdr, " to ", 4);
+	comes(test, b, 3, hdr, " to ", 4);
 	hdr.to = 0;
-	comes(test, b, 2, &hdr, "easy", 4);
+	comes(test, b, 2, hdr, "easy", 4);
 	expect_text(test, b, HERE, "easy to read");
 	KUNIT_ASSERT_TRUE(test, end_poll(b->e, &cqe));
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
@@ -500,27 +428,26 @@ static void early_answer(struct kunit *test)
 static void early_wrong(struct kunit *test)
 {
 	struct weft_ddp_hdr wrong[] = {
-		a_write(END_MEMORY - 2, true),	/* beyond the region */
-		a_write(HERE, true),		/* of an STag that there is not */
-		a_write(0, true),		/* wraps */
-		a_send(1, 98, true),		/* longer than the receive */
-		a_send(20, 0, true),		/* of a message far ahead */
-		a_send(0, 0, true),		/* of one that was */
-		a_send(1, U32_MAX - 1, true),
+		write_hdr(END_MEMORY - 2, true),	/* beyond the region */
+		write_hdr(HERE, true),		/* of an STag that there is not */
+		write_hdr(0, true),		/* wraps */
+		send_hdr(1, 98, true),		/* longer than the receive */
+		send_hdr(20, 0, true),		/* of a message far ahead */
+		send_hdr(0, 0, true),		/* of one that was */
+		send_hdr(1, U32_MAX - 1, true),
 	};
 
 	wrong[1].stag++;
 	wrong[2].to = U64_MAX - 1;
 	for (u32 i = 0; i < ARRAY_SIZE(wrong); i++) {
 		struct early_bench *b = early_new(test);
-		struct weft_ddp_hdr hdr = a_write(0, true);
 
 		first_comes(test, b);
 		end_receive(b->e, 0x10, HERE, 100);
-		comes(test, b, 3, &wrong[i], "wrong", 5);
+		comes(test, b, 3, wrong[i], "wrong", 5);
 		expect_early(test, b, 0, 0);
 		KUNIT_EXPECT_EQ(test, (int)b->e->qp->state, (int)IB_QPS_RTS);
-		comes(test, b, 2, &hdr, "2", 1);
+		comes(test, b, 2, write_hdr(0, true), "2", 1);
 		settle();
 		KUNIT_EXPECT_TRUE_MSG(test, rx_of(b->e->qp)->stopped, "case %u", i);
 		KUNIT_EXPECT_EQ(test, b->e->memory[HERE], (u8)0);
@@ -532,16 +459,14 @@ static void early_wrong(struct kunit *test)
 static void early_then_revoked(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	struct weft_ddp_hdr hdr = a_write(HERE, true);
 
 	first_comes(test, b);
-	comes(test, b, 3, &hdr, "early", 5);
+	comes(test, b, 3, write_hdr(HERE, true), "early", 5);
 	expect_early(test, b, 1, 5);
 	b->e->mr.access = 0;
-	hdr = a_send(1, 0, true);
 	end_receive(b->e, 0x10, HERE + 100, 0);
-	comes(test, b, 2, &hdr, "", 0);
-	expect_received(test, b, 0x10, 0);
+	comes(test, b, 2, send_hdr(1, 0, true), "", 0);
+	expect_recv(test, b->e, 0x10, 0, IB_WC_SUCCESS);
 	settle();
 	KUNIT_EXPECT_TRUE(test, rx_of(b->e->qp)->stopped);
 }
@@ -549,15 +474,13 @@ static void early_then_revoked(struct kunit *test)
 static void early_off(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	struct weft_ddp_hdr hdr = a_write(HERE, true);
 
 	b->arrivals.early = false;
 	first_comes(test, b);
-	comes(test, b, 3, &hdr, "early", 5);
+	comes(test, b, 3, write_hdr(HERE, true), "early", 5);
 	expect_early(test, b, 0, 0);
 	KUNIT_EXPECT_EQ(test, b->e->memory[HERE], (u8)0);
-	hdr = a_write(HERE + 5, true);
-	comes(test, b, 2, &hdr, " bird", 5);
+	comes(test, b, 2, write_hdr(HERE + 5, true), " bird", 5);
 	expect_text(test, b, HERE, "early bird");
 }
 
@@ -589,9 +512,9 @@ static void early_many(struct kunit *test)
 
 		/* Every third is a SEND, and the others are Writes. */
 		byte = order[i];
-		hdr = order[i] % 3 ? a_write(HERE + 2 * order[i], true) :
-				     a_send(1 + order[i] / 3, 0, true);
-		comes(test, b, 2 + order[i], &hdr, &byte, 1);
+		hdr = order[i] % 3 ? write_hdr(HERE + 2 * order[i], true) :
+				     send_hdr(1 + order[i] / 3, 0, true);
+		comes(test, b, 2 + order[i], hdr, &byte, 1);
 		while (end_poll(b->e, &cqe)) {
 			KUNIT_EXPECT_EQ(test, cqe.wr_id, (u64)msn - 1);
 			KUNIT_EXPECT_EQ(test, b->e->memory[HERE + 2 * MANY + msn - 1],
@@ -614,25 +537,22 @@ static void early_many(struct kunit *test)
 static void early_flushed(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	struct weft_ddp_hdr hdr = a_send(3, 0, true);
 	struct weft_cqe cqe;
 
 	first_comes(test, b);
 	for (u32 i = 0; i < RECEIVES; i++)
 		end_receive(b->e, i, HERE + 100 * i, 100);
-	comes(test, b, 4, &hdr, "three", 5);
+	comes(test, b, 4, send_hdr(3, 0, true), "three", 5);
 	expect_early(test, b, 1, 5);
 	weft_engine_error(b->e->qp);
 	settle();
-	weft_baton_lock(&b->e->qp->tx_lock);
-	weft_engine_stop(b->e->qp);
-	weft_qp_unlock(b->e->qp);
+	end_stop(b->e);
 	for (u32 i = 0; i < RECEIVES; i++) {
 		KUNIT_ASSERT_TRUE(test, end_poll(b->e, &cqe));
 		KUNIT_EXPECT_EQ(test, cqe.wr_id, (u64)i);
 		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_WR_FLUSH_ERR);
 	}
-	expect_nothing(test, b);
+	expect_none(test, b->e);
 }
 
 /*

@@ -146,6 +146,17 @@ int end_start(struct end *e, const struct weft_mpa_agreed *agreed, bool initiato
 	return ret;
 }
 
+/* Takes the queue pair off its stream. Returns false while pages are lent. */
+bool end_stop(struct end *e)
+{
+	bool done;
+
+	weft_baton_lock(&e->qp->tx_lock);
+	done = weft_engine_stop(e->qp);
+	weft_qp_unlock(e->qp);
+	return done;
+}
+
 /* Takes the queue pair off its stream, as a connection does, and ends both. */
 void end_free(struct kunit *test, struct end *e)
 {
@@ -204,10 +215,26 @@ void end_post(struct end *e, const struct weft_sq_wr *wr)
 	smp_store_release(&ctl->producer, e->sends);
 }
 
+/* Posts what moves bytes between the memory of an end and its peer's. */
+void end_post_to(struct end *e, u8 opcode, u32 offset, u32 len, u32 remote)
+{
+	struct weft_sq_wr *wr = end_wr(e, opcode, offset, len);
+
+	end_remote(wr, remote);
+	end_post(e, wr);
+}
+
 /* Rings the doorbell. */
 int end_ring(struct end *e)
 {
 	return weft_engine_doorbell(e->qp);
+}
+
+/* Posts a SEND, and says so. */
+void end_send(struct end *e, u32 offset, u32 len)
+{
+	end_post(e, end_wr(e, WEFT_OP_SEND, offset, len));
+	end_ring(e);
 }
 
 /* Posts a receive, and says so. */
@@ -240,6 +267,36 @@ bool end_poll(struct end *e, struct weft_cqe *cqe)
 	/* Pairs with the load of weft_cq_add(), which then writes the slot anew. */
 	smp_store_release(&ctl->consumer, ++e->polled);
 	return true;
+}
+
+/* The oldest completion is of this request. */
+void expect_done(struct kunit *test, struct end *e, u64 wr_id, u8 status)
+{
+	struct weft_cqe cqe;
+
+	if (!end_poll(e, &cqe)) {
+		KUNIT_FAIL(test, "%llx has no completion", wr_id);
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, cqe.wr_id, wr_id);
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), status);
+}
+
+/* The same of a receive, with its length if it did not fail. */
+void expect_recv(struct kunit *test, struct end *e, u64 wr_id, u32 len, u8 status)
+{
+	const struct weft_cqe *cqe = weft_ring_slot(&e->b->cq.ring, e->polled);
+
+	expect_done(test, e, wr_id, status);
+	if (!status)
+		KUNIT_EXPECT_EQ(test, cqe->byte_len, len);
+}
+
+void expect_none(struct kunit *test, struct end *e)
+{
+	struct weft_cqe cqe;
+
+	KUNIT_EXPECT_FALSE(test, end_poll(e, &cqe));
 }
 
 /* What the end's device has counted. */

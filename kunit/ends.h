@@ -40,16 +40,39 @@ struct end {
 struct end *end_make(struct kunit *test);
 void end_spread(struct kunit *test, struct end *e, bool initiator, u32 paths);
 int end_start(struct end *e, const struct weft_mpa_agreed *agreed, bool initiator);
+bool end_stop(struct end *e);
 void end_free(struct kunit *test, struct end *e);
 
 struct weft_sq_wr *end_wr(struct end *e, u8 opcode, u32 offset, u32 len);
 void end_remote(struct weft_sq_wr *wr, u32 offset);
 void end_post(struct end *e, const struct weft_sq_wr *wr);
+void end_post_to(struct end *e, u8 opcode, u32 offset, u32 len, u32 remote);
 int end_ring(struct end *e);
+void end_send(struct end *e, u32 offset, u32 len);
 void end_receive(struct end *e, u64 wr_id, u32 offset, u32 len);
 bool end_poll(struct end *e, struct weft_cqe *cqe);
+void expect_done(struct kunit *test, struct end *e, u64 wr_id, u8 status);
+void expect_recv(struct kunit *test, struct end *e, u64 wr_id, u32 len, u8 status);
+void expect_none(struct kunit *test, struct end *e);
 u64 end_count(const struct end *e, enum weft_counter which);
 void end_fill(struct end *e, u32 seed);
+
+/* A segment of a SEND. */
+static inline struct weft_ddp_hdr send_hdr(u32 msn, u32 mo, bool last)
+{
+	return (struct weft_ddp_hdr){
+		.opcode = WEFT_RDMAP_SEND, .last = last, .qn = WEFT_QN_SEND, .msn = msn, .mo = mo,
+	};
+}
+
+/* A segment of a Write to the memory of an end. */
+static inline struct weft_ddp_hdr write_hdr(u32 offset, bool last)
+{
+	return (struct weft_ddp_hdr){
+		.opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = last, .stag = END_STAG,
+		.to = END_IOVA + offset,
+	};
+}
 
 u32 fpdu_put(u8 *to, const struct weft_ddp_hdr *hdr, const void *payload, u32 len, bool crc);
 void settle(void);

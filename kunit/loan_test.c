@@ -273,17 +273,13 @@ static void loan_kernel(struct kunit *test)
 static void loan_joined(struct kunit *test)
 {
 	struct loan_bench *l = bench_new(test, false);
-	struct weft_sq_wr *wr;
 	u64 batches;
 	u32 send;
 
 	warmer(test, l);
 	batches = end_count(l->e, WEFT_CNT_TX_BATCHES);
-	wr = end_wr(l->e, WEFT_OP_WRITE, 0, 40000);
-	end_remote(wr, 0);
-	end_post(l->e, wr);
-	end_post(l->e, end_wr(l->e, WEFT_OP_SEND, 50000, 10));
-	end_ring(l->e);
+	end_post_to(l->e, WEFT_OP_WRITE, 0, 40000, 0);
+	end_send(l->e, 50000, 10);
 	take(l);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_BATCHES), batches + 1);
 	send = weft_fpdu_len(WEFT_DDP_UNTAGGED_LEN + 10);
@@ -305,8 +301,7 @@ static void loan_order(struct kunit *test)
 	warmer(test, l);
 	l->e->fake->script.keeps = true;
 	write(l, 0, 100000);
-	end_post(l->e, end_wr(l->e, WEFT_OP_SEND, 0, 10));
-	end_ring(l->e);
+	end_send(l->e, 0, 10);
 	take(l);
 	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
 	fake_ack(l->e->fake);
@@ -409,9 +404,7 @@ static void loan_stop(struct kunit *test)
 	take(l);
 	write(l, 0, 100000);
 	settle();
-	weft_baton_lock(&l->e->qp->tx_lock);
-	KUNIT_EXPECT_FALSE(test, weft_engine_stop(l->e->qp));
-	weft_qp_unlock(l->e->qp);
+	KUNIT_EXPECT_FALSE(test, end_stop(l->e));
 	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
 	KUNIT_EXPECT_GT(test, held(l), 0U);
 	KUNIT_EXPECT_EQ(test, weft_engine_reset(l->e->qp), -EBUSY);
@@ -475,9 +468,7 @@ static void loan_key_gone(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, weft_qp_state(l->e->qp), IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, l->e->failed, 1);
-	weft_baton_lock(&l->e->qp->tx_lock);
-	KUNIT_EXPECT_TRUE(test, weft_engine_stop(l->e->qp));
-	weft_qp_unlock(l->e->qp);
+	KUNIT_EXPECT_TRUE(test, end_stop(l->e));
 	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_LOC_PROT_ERR);
 	KUNIT_EXPECT_EQ(test, held(l), 0U);

@@ -39,7 +39,6 @@ static struct pair *pair_new(struct kunit *test)
 		.ird = 2, .ord = 2,
 	};
 	struct pair *p = zeroed(test, sizeof(*p));
-	struct weft_sq_wr *wr;
 	struct weft_cqe cqe;
 
 	p->a = end_make(test);
@@ -51,9 +50,7 @@ static struct pair *pair_new(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, end_start(p->a, &agreed, true), 0);
 	settle();
 	/* Nothing overtakes the first message, so each direction has one. */
-	wr = end_wr(p->b, WEFT_OP_WRITE, 0, 4);
-	end_remote(wr, 0);
-	end_post(p->b, wr);
+	end_post_to(p->b, WEFT_OP_WRITE, 0, 4, 0);
 	end_ring(p->b);
 	settle();
 	KUNIT_ASSERT_TRUE(test, end_poll(p->b, &cqe));
@@ -90,15 +87,10 @@ static void catch_up(struct pair *p)
 /* A WRITE of three segments and a SEND behind it, while a path is late that has the first. */
 static void write_late(struct pair *p)
 {
-	struct weft_sq_wr *wr;
-
 	end_receive(p->b, 0x77, 0, 100);
 	delay(p);
-	wr = end_wr(p->a, WEFT_OP_WRITE, 0, LEN);
-	end_remote(wr, HERE);
-	end_post(p->a, wr);
-	end_post(p->a, end_wr(p->a, WEFT_OP_SEND, 0, ANSWER));
-	end_ring(p->a);
+	end_post_to(p->a, WEFT_OP_WRITE, 0, LEN, HERE);
+	end_send(p->a, 0, ANSWER);
 	settle();
 }
 
@@ -107,24 +99,9 @@ static bool same(const struct pair *p, u32 from, u32 len)
 	return !memcmp(p->b->memory + HERE + from, p->a->memory + from, len);
 }
 
-static void expect_nothing(struct kunit *test, struct end *e)
-{
-	struct weft_cqe cqe;
-
-	KUNIT_EXPECT_FALSE(test, end_poll(e, &cqe));
-}
-
 static void expect_received(struct kunit *test, struct pair *p)
 {
-	struct weft_cqe cqe;
-
-	if (!end_poll(p->b, &cqe)) {
-		KUNIT_FAIL(test, "the receive has no completion");
-		return;
-	}
-	KUNIT_EXPECT_EQ(test, cqe.wr_id, 0x77ULL);
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, cqe.byte_len, ANSWER);
+	expect_recv(test, p->b, 0x77, ANSWER, IB_WC_SUCCESS);
 	KUNIT_EXPECT_TRUE(test, same(p, 0, LEN));
 	KUNIT_EXPECT_EQ(test, memcmp(p->b->memory, p->a->memory, ANSWER), 0);
 }
@@ -140,7 +117,7 @@ static void place_early(struct kunit *test)
 	KUNIT_EXPECT_GT(test, end_count(p->b, WEFT_CNT_RX_EARLY_BYTES), (u64)LEN - SECOND);
 	/* Little is kept of what was placed. */
 	KUNIT_EXPECT_LT(test, to_weft_paths(p->b->llp)->arrivals.held, 300U);
-	expect_nothing(test, p->b);
+	expect_none(test, p->b);
 	catch_up(p);
 	expect_received(test, p);
 	KUNIT_EXPECT_EQ(test, to_weft_paths(p->b->llp)->arrivals.held, 0U);
@@ -156,7 +133,7 @@ static void place_in_order(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, same(p, LEN - 1000, 1000));
 	KUNIT_EXPECT_EQ(test, end_count(p->b, WEFT_CNT_RX_EARLY_FPDUS), 0ULL);
 	KUNIT_EXPECT_GT(test, to_weft_paths(p->b->llp)->arrivals.held, LEN - SECOND);
-	expect_nothing(test, p->b);
+	expect_none(test, p->b);
 	catch_up(p);
 	expect_received(test, p);
 }
@@ -177,7 +154,7 @@ static void place_damaged(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, end_count(p->b, WEFT_CNT_RX_EARLY_FPDUS), 0ULL);
 		KUNIT_EXPECT_FALSE(test, same(p, SECOND, 500));
 		KUNIT_EXPECT_FALSE(test, same(p, SECOND + 12000, 500));
-		expect_nothing(test, p->b);
+		expect_none(test, p->b);
 		catch_up(p);
 		expect_received(test, p);
 		end_now(test, p);
@@ -212,27 +189,20 @@ static void place_once(struct kunit *test)
 static void place_answer(struct kunit *test)
 {
 	struct pair *p = pair_new(test);
-	struct weft_sq_wr *wr;
-	struct weft_cqe cqe;
 
 	/* The request is on its way before the path is late. */
 	path_of(p->b, 0)->script.stuck = true;
 	path_of(p->b, 0)->script.window = 1000;
-	wr = end_wr(p->a, WEFT_OP_READ, HERE, LEN);
-	end_remote(wr, 0);
-	end_post(p->a, wr);
+	end_post_to(p->a, WEFT_OP_READ, HERE, LEN, 0);
 	end_ring(p->a);
 	settle();
 	KUNIT_EXPECT_EQ(test, memcmp(p->a->memory + HERE + SECOND, p->b->memory + SECOND,
 				     LEN - SECOND), 0);
 	KUNIT_EXPECT_GT(test, end_count(p->a, WEFT_CNT_RX_EARLY_FPDUS), 0ULL);
-	expect_nothing(test, p->a);
+	expect_none(test, p->a);
 	catch_up(p);
 	KUNIT_EXPECT_EQ(test, memcmp(p->a->memory + HERE, p->b->memory, LEN), 0);
-	if (end_poll(p->a, &cqe))
-		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
-	else
-		KUNIT_FAIL(test, "the read has no completion");
+	expect_done(test, p->a, 0x1000, IB_WC_SUCCESS);
 }
 
 /* A queue pair that failed drops what comes, and the peer's end comes all the same. */

@@ -95,7 +95,7 @@ static void peers_misspelt(struct kunit *test)
 /* Sends 40,000 bytes to 10.0.0.2 while the list says this of it. Returns the longest FPDU. */
 static u32 longest_sent(struct kunit *test, const char *entry, bool weft)
 {
-	struct weft_ddp_hdr hdr = send_hdr(1);
+	struct weft_ddp_hdr hdr = send_hdr(1, 0, false);
 	struct tx_bench *t = bench_new(test);
 	struct sockaddr_in *to = (struct sockaddr_in *)&t->e->fake->remote;
 	u32 at, len, longest = 0;
@@ -116,7 +116,7 @@ static u32 longest_sent(struct kunit *test, const char *entry, bool weft)
 		len = weft_fpdu_len(weft_get_be16(t->tape->bytes + at));
 		longest = max(longest, len);
 	}
-	expect_message(test, t, &hdr, t->e->memory, 40000);
+	expect_message(test, t, hdr, t->e->memory, 40000);
 	expect_end(test, t);
 	end_now(test, t);
 	return longest;

@@ -45,45 +45,16 @@ static inline struct rx_bench *bench_new(struct kunit *test, bool crc)
 	return r;
 }
 
-static inline void put(struct rx_bench *r, const struct weft_ddp_hdr *hdr, const void *payload, u32 len)
+static inline void put(struct rx_bench *r, struct weft_ddp_hdr hdr, const void *payload, u32 len)
 {
-	r->len += fpdu_put(r->tape + r->len, hdr, payload, len, r->agreed.crc);
+	r->len += fpdu_put(r->tape + r->len, &hdr, payload, len, r->agreed.crc);
 }
 
-static inline struct weft_ddp_hdr send_hdr(u32 msn, u32 mo, bool last)
+/* All of it comes. */
+static inline void feed(struct rx_bench *r)
 {
-	return (struct weft_ddp_hdr){
-		.opcode = WEFT_RDMAP_SEND, .last = last, .qn = WEFT_QN_SEND, .msn = msn, .mo = mo,
-	};
-}
-
-static inline struct weft_ddp_hdr write_hdr(u32 offset, bool last)
-{
-	return (struct weft_ddp_hdr){
-		.opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = last, .stag = END_STAG,
-		.to = END_IOVA + offset,
-	};
-}
-
-static inline void expect_recv(struct kunit *test, struct rx_bench *r, u64 wr_id, u32 len, u8 status)
-{
-	struct weft_cqe cqe;
-
-	if (!end_poll(r->e, &cqe)) {
-		KUNIT_FAIL(test, "receive %llx has no completion", wr_id);
-		return;
-	}
-	KUNIT_EXPECT_EQ(test, cqe.wr_id, wr_id);
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), status);
-	if (!status)
-		KUNIT_EXPECT_EQ(test, cqe.byte_len, len);
-}
-
-static inline void expect_none(struct kunit *test, struct rx_bench *r)
-{
-	struct weft_cqe cqe;
-
-	KUNIT_EXPECT_FALSE(test, end_poll(r->e, &cqe));
+	fake_feed(r->e->fake, r->tape, r->len);
+	settle();
 }
 
 /* What the receiver ended with: its Terminate, or a layer of 0xff if it sent none. */

@@ -9,22 +9,13 @@
  */
 static void put_all(struct rx_bench *r)
 {
-	struct weft_ddp_hdr hdr;
-
-	hdr = write_hdr(1000, false);
-	put(r, &hdr, text, 21);
-	hdr = write_hdr(1021, true);
-	put(r, &hdr, text + 21, sizeof(text) - 21);
-	hdr = send_hdr(1, 0, false);
-	put(r, &hdr, text, 16);
-	hdr = send_hdr(1, 16, false);
-	put(r, &hdr, text + 16, 16);
-	hdr = send_hdr(1, 32, true);
-	put(r, &hdr, text + 32, sizeof(text) - 32);
-	hdr = send_hdr(2, 0, true);
-	put(r, &hdr, NULL, 0);
-	hdr = write_hdr(5000, true);
-	put(r, &hdr, "!", 1);
+	put(r, write_hdr(1000, false), text, 21);
+	put(r, write_hdr(1021, true), text + 21, sizeof(text) - 21);
+	put(r, send_hdr(1, 0, false), text, 16);
+	put(r, send_hdr(1, 16, false), text + 16, 16);
+	put(r, send_hdr(1, 32, true), text + 32, sizeof(text) - 32);
+	put(r, send_hdr(2, 0, true), NULL, 0);
+	put(r, write_hdr(5000, true), "!", 1);
 }
 
 static void expect_all(struct kunit *test, struct rx_bench *r, const char *what, u32 cut)
@@ -36,9 +27,9 @@ static void expect_all(struct kunit *test, struct rx_bench *r, const char *what,
 	KUNIT_EXPECT_EQ_MSG(test, memcmp(r->e->memory + 3000, text, sizeof(text)), 0,
 			    "%s %u: the send", what, cut);
 	KUNIT_EXPECT_EQ(test, r->e->memory[5000], '!');
-	expect_recv(test, r, 71, sizeof(text), IB_WC_SUCCESS);
-	expect_recv(test, r, 72, 0, IB_WC_SUCCESS);
-	expect_none(test, r);
+	expect_recv(test, r->e, 71, sizeof(text), IB_WC_SUCCESS);
+	expect_recv(test, r->e, 72, 0, IB_WC_SUCCESS);
+	expect_none(test, r->e);
 	KUNIT_EXPECT_EQ(test, r->e->fake->unread, 0U);
 }
 
@@ -95,7 +86,6 @@ static void rx_cuts(struct kunit *test)
 static void rx_stage(struct kunit *test)
 {
 	static const u32 cuts[] = { 100, 1000, 1448 };
-	struct weft_ddp_hdr hdr = write_hdr(0, true);
 	u32 i, fed, n;
 
 	for (i = 0; i < ARRAY_SIZE(cuts); i++) {
@@ -104,7 +94,7 @@ static void rx_stage(struct kunit *test)
 
 		memset(payload, 0xa5, 30000);
 		payload[29999] = 1;
-		put(r, &hdr, payload, 30000);
+		put(r, write_hdr(0, true), payload, 30000);
 		r->e->fake->script.hold = 2000;
 		r->e->fake->script.cut = cuts[i];
 		for (fed = 0; fed < r->len; fed += n) {
@@ -136,7 +126,6 @@ static bool run_timer(struct timer_list *timer)
  */
 static void rx_stage_starves(struct kunit *test)
 {
-	struct weft_ddp_hdr hdr = write_hdr(0, true);
 	u8 *payload = zeroed(test, 30000);
 	u32 kind, fed, n;
 
@@ -145,7 +134,7 @@ static void rx_stage_starves(struct kunit *test)
 		struct rx_bench *r = bench_new(test, true);
 		struct timer_list *retry = &rx_of(r->e->qp)->rnr;
 
-		put(r, &hdr, payload, 30000);
+		put(r, write_hdr(0, true), payload, 30000);
 		r->e->fake->script.hold = 2000;
 		scarce = (struct scarce){ .bytes = kind == 0, .pages = kind == 1 };
 		for (fed = 0; fed < r->len; fed += n) {
@@ -174,14 +163,13 @@ static void rx_stage_starves(struct kunit *test)
 /* An FPDU without a stage that then comes whole leaves no wait for memory behind. */
 static void rx_starves_no_longer(struct kunit *test)
 {
-	struct weft_ddp_hdr hdr = write_hdr(0, true);
 	u8 *payload = zeroed(test, 30000);
 	struct rx_bench *r = bench_new(test, true);
 	struct timer_list *retry = &rx_of(r->e->qp)->rnr;
 	u32 fed;
 
 	memset(payload, 0xa5, 30000);
-	put(r, &hdr, payload, 30000);
+	put(r, write_hdr(0, true), payload, 30000);
 	r->e->fake->script.hold = 2000;
 	scarce = (struct scarce){ .bytes = true };
 	for (fed = 0; fed < 5000 && !scarce.refused; fed += 1000)
@@ -207,11 +195,10 @@ static void rx_no_receive(struct kunit *test)
 
 			put_all(r);
 			r->e->fake->script.cut = cut;
-			fake_feed(r->e->fake, r->tape, r->len);
-			settle();
+			feed(r);
 			KUNIT_EXPECT_EQ(test, memcmp(r->e->memory + 1000, text, sizeof(text)), 0);
 			KUNIT_EXPECT_EQ(test, r->e->memory[5000], 0);
-			expect_none(test, r);
+			expect_none(test, r->e);
 			end_receive(r->e, 71, 3000, 200);
 			settle();
 			KUNIT_EXPECT_EQ(test, r->e->memory[5000], 0);
@@ -227,11 +214,9 @@ static void rx_no_receive(struct kunit *test)
 static struct rx_bench *waiting(struct kunit *test)
 {
 	struct rx_bench *r = bench_new(test, true);
-	struct weft_ddp_hdr hdr = send_hdr(1, 0, true);
 
-	put(r, &hdr, text, 33);
-	fake_feed(r->e->fake, r->tape, r->len);
-	settle();
+	put(r, send_hdr(1, 0, true), text, 33);
+	feed(r);
 	KUNIT_EXPECT_TRUE(test, rx_of(r->e->qp)->stalled);
 	return r;
 }
@@ -252,7 +237,7 @@ static void rx_posted_in_time(struct kunit *test)
 	time_is_up(test, r);
 	KUNIT_EXPECT_EQ(test, weft_qp_state(qp), IB_QPS_RTS);
 	KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RNR_TIMEOUTS), 0ULL);
-	expect_recv(test, r, 71, 33, IB_WC_SUCCESS);
+	expect_recv(test, r->e, 71, 33, IB_WC_SUCCESS);
 }
 
 /* A thread that sends, or was preempted there, does not keep a receive from being used. */
@@ -264,7 +249,7 @@ static void rx_without_tx_lock(struct kunit *test)
 	weft_baton_lock(&qp->tx_lock);
 	end_receive(r->e, 71, 3000, 200);
 	settle();
-	expect_recv(test, r, 71, 33, IB_WC_SUCCESS);
+	expect_recv(test, r->e, 71, 33, IB_WC_SUCCESS);
 	weft_qp_unlock(qp);
 }
 
@@ -338,11 +323,10 @@ static void rx_ends(struct kunit *test)
 /* A softirq that stops amid an FPDU does not take the peer's end for that of the bytes. */
 static void rx_stops_amid(struct kunit *test)
 {
-	struct weft_ddp_hdr hdr = write_hdr(0, true);
 	u8 *payload = zeroed(test, 30000);
 	struct rx_bench *r = bench_new(test, true);
 
-	put(r, &hdr, payload, 30000);
+	put(r, write_hdr(0, true), payload, 30000);
 	r->e->fake->script.cut = 1000;
 	r->e->fake->script.softirq = true;
 	r->e->fake->lowat = INT_MAX;
@@ -383,10 +367,9 @@ static void rx_completions(struct kunit *test)
 		hdr.opcode = kinds[i].opcode;
 		if (kinds[i].opcode == WEFT_RDMAP_SEND_IMM)
 			hdr.imm = 0x01020304;
-		put(r, &hdr, imm, sizeof(imm));
+		put(r, hdr, imm, sizeof(imm));
 	}
-	fake_feed(r->e->fake, r->tape, r->len);
-	settle();
+	feed(r);
 	for (u32 i = 0; i < ARRAY_SIZE(kinds); i++) {
 		KUNIT_ASSERT_TRUE(test, end_poll(r->e, &cqe));
 		KUNIT_EXPECT_EQ(test, cqe.wr_id, 71ULL + i);
@@ -396,7 +379,7 @@ static void rx_completions(struct kunit *test)
 		if (kinds[i].flags)
 			KUNIT_EXPECT_EQ(test, be32_to_cpu((__force __be32)cqe.ex), kinds[i].ex);
 	}
-	expect_none(test, r);
+	expect_none(test, r->e);
 }
 
 /* How memory is held at each completion, seen by a consumer that is called back. */
@@ -430,7 +413,6 @@ static void rx_holds(struct kunit *test)
 	for (u32 kind = WEFT_MR_REGION; kind <= WEFT_MR_FAST; kind++) {
 		struct rx_bench *r = bench_new(test, false);
 		struct held h = { .mr = &r->e->mr };
-		struct weft_ddp_hdr hdr;
 
 		h.mr->kind = kind;
 		rwlock_init(&h.mr->lock);
@@ -439,11 +421,9 @@ static void rx_holds(struct kunit *test)
 		weft_req_notify_cq(&r->e->b->cq.ib, IB_CQ_NEXT_COMP);
 		for (u32 i = 0; i < 2; i++) {
 			end_receive(r->e, 71 + i, 3000 + 100 * i, 100);
-			hdr = send_hdr(i + 1, 0, true);
-			put(r, &hdr, text, 33);
+			put(r, send_hdr(i + 1, 0, true), text, 33);
 		}
-		fake_feed(r->e->fake, r->tape, r->len);
-		settle();
+		feed(r);
 		KUNIT_EXPECT_EQ(test, h.completions, 2U);
 		for (u32 i = 0; i < 2; i++) {
 			KUNIT_EXPECT_EQ(test, h.refs[i], kind == WEFT_MR_REGION ? 2U : 1U);
@@ -480,19 +460,17 @@ static void rx_fails_before_it_tells(struct kunit *test)
 {
 	struct rx_bench *r = bench_new(test, true);
 	struct told t = { .qp = r->e->qp };
-	struct weft_ddp_hdr hdr = send_hdr(1, 0, true);
 	struct weft_term why;
 
 	r->e->b->cq.ib.comp_handler = note_ending;
 	r->e->b->cq.ib.cq_context = &t;
 	weft_req_notify_cq(&r->e->b->cq.ib, IB_CQ_NEXT_COMP);
 	end_receive(r->e, 71, 3000, 10);
-	put(r, &hdr, text, 11);
-	fake_feed(r->e->fake, r->tape, r->len);
-	settle();
+	put(r, send_hdr(1, 0, true), text, 11);
+	feed(r);
 	KUNIT_EXPECT_EQ(test, t.completions, 1U);
 	KUNIT_EXPECT_TRUE(test, t.due);
-	expect_recv(test, r, 71, 0, IB_WC_LOC_LEN_ERR);
+	expect_recv(test, r->e, 71, 0, IB_WC_LOC_LEN_ERR);
 	why = terminate(r);
 	KUNIT_EXPECT_EQ(test, why.code, (u8)WEFT_DU_TOO_LONG);
 	r->e->b->cq.ib.comp_handler = NULL;
@@ -502,14 +480,12 @@ static void rx_fails_before_it_tells(struct kunit *test)
 static void rx_lost_completion(struct kunit *test)
 {
 	struct rx_bench *r = bench_new(test, true);
-	struct weft_ddp_hdr hdr;
 	struct weft_term why;
 
 	r->e->b->cq.ring.size = 1;
 	for (u32 i = 0; i < 3; i++) {
 		end_receive(r->e, 71 + i, 3000 + 100 * i, 100);
-		hdr = send_hdr(i + 1, 0, true);
-		put(r, &hdr, text, 33);
+		put(r, send_hdr(i + 1, 0, true), text, 33);
 	}
 	fake_feed(r->e->fake, r->tape, r->len);
 	why = terminate(r);
@@ -518,8 +494,8 @@ static void rx_lost_completion(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r->e->b->event, (int)IB_EVENT_QP_FATAL);
 	KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, r->e->failed, 1);
-	expect_recv(test, r, 71, 33, IB_WC_SUCCESS);
-	expect_none(test, r);
+	expect_recv(test, r->e, 71, 33, IB_WC_SUCCESS);
+	expect_none(test, r->e);
 	KUNIT_EXPECT_EQ(test, memcmp(r->e->memory + 3100, text, 33), 0);
 	KUNIT_EXPECT_EQ(test, r->e->memory[3200], 0);
 }

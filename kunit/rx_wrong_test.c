@@ -8,7 +8,6 @@
  */
 static void rx_damage(struct kunit *test)
 {
-	struct weft_ddp_hdr hdr;
 	u32 at, cut, all;
 
 	for (cut = 0; cut <= 17; cut += 17) {
@@ -17,8 +16,7 @@ static void rx_damage(struct kunit *test)
 			struct weft_term why;
 
 			end_receive(r->e, 71, 3000, 200);
-			hdr = send_hdr(1, 0, true);
-			put(r, &hdr, text, 33);
+			put(r, send_hdr(1, 0, true), text, 33);
 			all = r->len;
 			r->e->fake->damage = at + 1;
 			r->e->fake->script.cut = cut;
@@ -37,7 +35,7 @@ static void rx_damage(struct kunit *test)
 						1ULL);
 			}
 			KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory, 0, END_MEMORY), NULL);
-			expect_none(test, r);
+			expect_none(test, r->e);
 			end_now(test, r);
 		}
 		KUNIT_EXPECT_EQ(test, all, weft_fpdu_len(WEFT_DDP_UNTAGGED_LEN + 33));
@@ -49,12 +47,10 @@ static void rx_row_damage(struct kunit *test)
 {
 	const u32 frames = 6, bad = 4, piece = 16;
 	struct rx_bench *r = bench_new(test, true);
-	struct weft_ddp_hdr hdr;
 	struct weft_term why;
 
 	for (u32 i = 0; i < frames; i++) {
-		hdr = write_hdr(1000 + i * piece, false);
-		put(r, &hdr, text, piece);
+		put(r, write_hdr(1000 + i * piece, false), text, piece);
 	}
 	r->e->fake->damage = bad * (r->len / frames) + WEFT_MPA_LEN + WEFT_DDP_TAGGED_LEN + 1;
 	fake_feed(r->e->fake, r->tape, r->len);
@@ -73,11 +69,9 @@ static void rx_unreadable(struct kunit *test)
 	struct rx_bench *r = bench_new(test, true);
 	struct fake *f = r->e->fake;
 	struct sk_buff *skb, *part[2];
-	struct weft_ddp_hdr hdr;
 	struct weft_term why;
 
-	hdr = write_hdr(1000, true);
-	put(r, &hdr, text, 21);
+	put(r, write_hdr(1000, true), text, 21);
 	f->lowat = r->len;
 	fake_feed(f, r->tape, 8);
 	mutex_lock(&f->lock);
@@ -172,7 +166,7 @@ static void rx_refused(struct kunit *test)
 
 		cut = i & 1 ? 5 : 0;
 		end_receive(r->e, 71, 3000, 100);
-		put(r, &cases[i / 2].hdr, zeroes, cases[i / 2].len);
+		put(r, cases[i / 2].hdr, zeroes, cases[i / 2].len);
 		if (cases[i / 2].version)
 			r->tape[WEFT_MPA_LEN] ^= 2;
 		if (cases[i / 2].rdmap)
@@ -203,7 +197,7 @@ static void rx_read_depth(struct kunit *test)
 	weft_read_req_encode(bytes, &req);
 	for (u32 i = 1; i <= 3; i++) {
 		hdr.msn = i;
-		put(r, &hdr, bytes, sizeof(bytes));
+		put(r, hdr, bytes, sizeof(bytes));
 	}
 	/* In one packet buffer: nothing can be answered in between. */
 	fake_feed(r->e->fake, r->tape, r->len);
@@ -225,7 +219,7 @@ static void rx_terminate(struct kunit *test)
 		struct rx_bench *r = bench_new(test, true);
 
 		n = weft_term_encode(bytes, &term, NULL, 0, 0);
-		put(r, &hdr, bytes, n);
+		put(r, hdr, bytes, n);
 		r->e->fake->script.cut = cut;
 		fake_feed(r->e->fake, r->tape, r->len);
 		KUNIT_EXPECT_EQ(test, terminate(r).layer, 0xff);
@@ -247,28 +241,22 @@ static void rx_terminate_names(struct kunit *test)
 	const struct weft_ddp_hdr read = { .opcode = WEFT_RDMAP_READ_REQ, .last = true,
 		.qn = WEFT_QN_READ_REQ, .msn = 2 };
 	struct rx_bench *r = bench_new(test, true);
-	struct weft_sq_wr *wr;
 	u32 i, n;
 
 	for (i = 0; i < 2; i++) {
-		wr = end_wr(r->e, WEFT_OP_READ, 200 * i, 8);
-		end_remote(wr, 0);
-		end_post(r->e, wr);
+		end_post_to(r->e, WEFT_OP_READ, 200 * i, 8, 0);
 	}
 	end_ring(r->e);
 	settle();
 	KUNIT_ASSERT_GT(test, fake_take(r->e->fake, r->said, TAPE), 0U);
 	weft_ddp_encode(asked, &read);
 	n = weft_term_encode(bytes, &term, asked, sizeof(asked), sizeof(asked));
-	put(r, &hdr, bytes, n);
-	fake_feed(r->e->fake, r->tape, r->len);
-	settle();
-	weft_baton_lock(&r->e->qp->tx_lock);
-	weft_engine_stop(r->e->qp);
-	weft_qp_unlock(r->e->qp);
-	expect_recv(test, r, 0x1000, 0, IB_WC_WR_FLUSH_ERR);
-	expect_recv(test, r, 0x1001, 0, IB_WC_REM_ACCESS_ERR);
-	expect_none(test, r);
+	put(r, hdr, bytes, n);
+	feed(r);
+	end_stop(r->e);
+	expect_recv(test, r->e, 0x1000, 0, IB_WC_WR_FLUSH_ERR);
+	expect_recv(test, r->e, 0x1001, 0, IB_WC_REM_ACCESS_ERR);
+	expect_none(test, r->e);
 }
 
 A_SUITE(rx_wrong, fake, KUNIT_CASE(rx_damage), KUNIT_CASE(rx_row_damage), KUNIT_CASE(rx_unreadable),

@@ -127,11 +127,11 @@ static inline bool next_fpdu(struct kunit *test, struct tx_bench *t, struct weft
 	return true;
 }
 
-/* The next message is as @want, its payload is @bytes. Returns its FPDUs. */
+/* The next message is as @next, its payload is @bytes. Returns its FPDUs. */
 static inline u32 expect_message(struct kunit *test, struct tx_bench *t,
-			  const struct weft_ddp_hdr *want, const void *bytes, u32 len)
+			  struct weft_ddp_hdr next, const void *bytes, u32 len)
 {
-	struct weft_ddp_hdr hdr = {}, next = *want;
+	struct weft_ddp_hdr hdr = {};
 	u32 got = 0, n, fpdus = 0, before = t->tape->at;
 	const u8 *payload;
 
@@ -174,13 +174,6 @@ static inline void expect_end(struct kunit *test, struct tx_bench *t)
 	KUNIT_EXPECT_EQ(test, t->tape->at, t->tape->len);
 }
 
-static inline struct weft_ddp_hdr send_hdr(u32 msn)
-{
-	return (struct weft_ddp_hdr){
-		.opcode = WEFT_RDMAP_SEND, .qn = WEFT_QN_SEND, .msn = msn,
-	};
-}
-
 /* Each FPDU lies in one segment, wherever packet buffers begin. */
 static inline void expect_segments(struct kunit *test, struct tx_bench *t, u32 emss)
 {
@@ -195,18 +188,6 @@ static inline void expect_segments(struct kunit *test, struct tx_bench *t, u32 e
 		wrong += packet + 1 < tape->starts && at + len > tape->start[packet + 1];
 	}
 	KUNIT_EXPECT_EQ_MSG(test, wrong, 0U, "segments of %u", emss);
-}
-
-static inline void expect_done(struct kunit *test, struct tx_bench *t, u64 wr_id, u8 status)
-{
-	struct weft_cqe cqe;
-
-	if (!end_poll(t->e, &cqe)) {
-		KUNIT_FAIL(test, "%llx has no completion", wr_id);
-		return;
-	}
-	KUNIT_EXPECT_EQ(test, cqe.wr_id, wr_id);
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), status);
 }
 
 #endif /* WEFT_KUNIT_TX_BENCH_H */

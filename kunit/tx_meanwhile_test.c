@@ -32,24 +32,23 @@ static void send_meanwhile(struct kunit *test, struct tx_bench *t, u32 len,
 	meanwhile.fpdu[20] ^= !good;
 	meanwhile.unsent = 1;
 	t->e->fake->loosed = arrive_meanwhile;
-	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, len));
-	end_ring(t->e);
+	end_send(t->e, 0, len);
 	KUNIT_EXPECT_EQ(test, meanwhile.unsent, 0U);
 }
 
 /* What the peer sends while a long message is copied is received before that is sent. */
 static void tx_receives_meanwhile(struct kunit *test)
 {
-	struct weft_ddp_hdr want = send_hdr(1), hdr = send_hdr(1);
+	struct weft_ddp_hdr hdr = send_hdr(1, 0, false);
 	struct tx_bench *t = bench_new(test);
 
 	hdr.last = true;
 	send_meanwhile(test, t, 60000, &hdr, true);
 	KUNIT_EXPECT_EQ(test, memcmp(t->e->memory + 100000, "meanwhile", 9), 0);
-	expect_done(test, t, 0x77, IB_WC_SUCCESS);
+	expect_done(test, t->e, 0x77, IB_WC_SUCCESS);
 	drain(test, t);
-	expect_message(test, t, &want, t->e->memory, 60000);
-	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+	expect_message(test, t, send_hdr(1, 0, false), t->e->memory, 60000);
+	expect_done(test, t->e, 0x1000, IB_WC_SUCCESS);
 	expect_end(test, t);
 }
 
@@ -59,12 +58,9 @@ static void tx_answered_amid_many(struct kunit *test)
 	struct weft_ddp_hdr resp = { .opcode = WEFT_RDMAP_READ_RESP, .tagged = true,
 		.last = true, .stag = 1 };
 	struct tx_bench *t = bench_new(test);
-	struct weft_sq_wr *wr;
 
 	start(test, t, true);
-	wr = end_wr(t->e, WEFT_OP_READ, 200, 9);
-	end_remote(wr, 0);
-	end_post(t->e, wr);
+	end_post_to(t->e, WEFT_OP_READ, 200, 9, 0);
 	end_ring(t->e);
 	drain(test, t);
 	meanwhile.len = fpdu_put(meanwhile.fpdu, &resp, "meanwhile", 9, true);
@@ -77,13 +73,13 @@ static void tx_answered_amid_many(struct kunit *test)
 	drain(test, t);
 	KUNIT_EXPECT_EQ(test, memcmp(t->e->memory + 200, "meanwhile", 9), 0);
 	for (u32 i = 0; i <= 32; i++)
-		expect_done(test, t, 0x1000 + i, IB_WC_SUCCESS);
+		expect_done(test, t->e, 0x1000 + i, IB_WC_SUCCESS);
 }
 
 /* If that ends the connection, the message stops with a whole FPDU before the Terminate. */
 static void tx_fails_meanwhile(struct kunit *test)
 {
-	struct weft_ddp_hdr hdr = send_hdr(1);
+	struct weft_ddp_hdr hdr = send_hdr(1, 0, false);
 	struct tx_bench *t = bench_new(test);
 	struct weft_cqe cqe = {};
 	const u8 *payload;
@@ -141,8 +137,7 @@ static u64 laid_out_meanwhile(struct kunit *test, struct tx_bench *t, u32 len)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
 	sched_set_fifo_low(thread);
 	t->e->fake->loosed = wake_other;
-	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, len));
-	end_ring(t->e);
+	end_send(t->e, 0, len);
 	wait_for_completion(&other.had);
 	return other.laid_out;
 }
@@ -150,7 +145,6 @@ static u64 laid_out_meanwhile(struct kunit *test, struct tx_bench *t, u32 len)
 /* A thread that wants the processor has it after a chunk of a long message, not behind the last. */
 static void tx_takes_turns(struct kunit *test)
 {
-	struct weft_ddp_hdr want = send_hdr(1);
 	struct tx_bench *t;
 
 	if (num_online_cpus() > 1)
@@ -160,8 +154,8 @@ static void tx_takes_turns(struct kunit *test)
 	tx_of(t->e->qp)->longest = WEFT_FPDU_ANY_LENGTH;
 	KUNIT_EXPECT_LE(test, laid_out_meanwhile(test, t, 400000), 128ULL << 10);
 	drain(test, t);
-	expect_message(test, t, &want, t->e->memory, 400000);
-	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+	expect_message(test, t, send_hdr(1, 0, false), t->e->memory, 400000);
+	expect_done(test, t->e, 0x1000, IB_WC_SUCCESS);
 	expect_end(test, t);
 }
 

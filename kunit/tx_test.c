@@ -11,7 +11,6 @@ static const u32 lengths[] = { 0, 1, 2, 3, 4, 5, 100, 127, 1400, 1424, 1425, 500
 /* Posts a SEND of each length at once, and expects these messages and completions. */
 static void send_lengths(struct kunit *test, struct tx_bench *t)
 {
-	struct weft_ddp_hdr want;
 	u32 i, offset = 0;
 
 	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
@@ -21,9 +20,8 @@ static void send_lengths(struct kunit *test, struct tx_bench *t)
 	KUNIT_EXPECT_EQ(test, end_ring(t->e), 0);
 	drain(test, t);
 	for (i = 0, offset = 0; i < ARRAY_SIZE(lengths); i++) {
-		want = send_hdr(i + 1);
-		expect_message(test, t, &want, t->e->memory + offset, lengths[i]);
-		expect_done(test, t, 0x1000 + i, IB_WC_SUCCESS);
+		expect_message(test, t, send_hdr(i + 1, 0, false), t->e->memory + offset, lengths[i]);
+		expect_done(test, t->e, 0x1000 + i, IB_WC_SUCCESS);
 		offset += lengths[i] + 13;
 	}
 	expect_end(test, t);
@@ -53,15 +51,13 @@ static void tx_segments(struct kunit *test)
 /* What is posted while a segment waits to be sent goes to the rest of it, if it fits. */
 static void tx_fills_segments(struct kunit *test)
 {
-	struct weft_ddp_hdr want;
 	struct tx_bench *t;
 
 	fake_script.fills = true;
 	t = bench_new(test);
 	start(test, t, true);
 	for (u32 i = 0; i < 6; i++) {
-		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, i, 101 + 900 * i));
-		end_ring(t->e);
+		end_send(t->e, i, 101 + 900 * i);
 		settle();
 	}
 	/* One packet buffer for all. */
@@ -69,8 +65,7 @@ static void tx_fills_segments(struct kunit *test)
 	drain(test, t);
 	expect_segments(test, t, 1448);
 	for (u32 i = 0; i < 6; i++) {
-		want = send_hdr(i + 1);
-		expect_message(test, t, &want, t->e->memory + i, 101 + 900 * i);
+		expect_message(test, t, send_hdr(i + 1, 0, false), t->e->memory + i, 101 + 900 * i);
 	}
 	expect_end(test, t);
 }
@@ -88,13 +83,10 @@ static void tx_partial_sends(struct kunit *test)
 		t = bench_new(test);
 		start(test, t, true);
 		if (bites[i] < 100) {
-			struct weft_ddp_hdr want = send_hdr(1);
-
-			end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 3, 3000));
-			end_ring(t->e);
+			end_send(t->e, 3, 3000);
 			drain(test, t);
-			expect_message(test, t, &want, t->e->memory + 3, 3000);
-			expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+			expect_message(test, t, send_hdr(1, 0, false), t->e->memory + 3, 3000);
+			expect_done(test, t->e, 0x1000, IB_WC_SUCCESS);
 			expect_end(test, t);
 		} else {
 			send_lengths(test, t);
@@ -107,7 +99,6 @@ static void tx_partial_sends(struct kunit *test)
 static void tx_windows(struct kunit *test)
 {
 	static const u32 windows[] = { 60, 1000, 1448, 4000 };
-	struct weft_ddp_hdr want = send_hdr(1);
 	struct weft_cqe cqe;
 	u32 i, all, got, n;
 
@@ -117,8 +108,7 @@ static void tx_windows(struct kunit *test)
 		fake_script.window = windows[i];
 		t = bench_new(test);
 		start(test, t, true);
-		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 20000));
-		end_ring(t->e);
+		end_send(t->e, 0, 20000);
 		all = 20000 + DIV_ROUND_UP(20000, 1448 - 24) * 24;
 		for (got = 0; got < all; got += n) {
 			settle();
@@ -130,7 +120,7 @@ static void tx_windows(struct kunit *test)
 				break;
 		}
 		KUNIT_EXPECT_EQ(test, got, all);
-		expect_message(test, t, &want, t->e->memory, 20000);
+		expect_message(test, t, send_hdr(1, 0, false), t->e->memory, 20000);
 		expect_end(test, t);
 		KUNIT_EXPECT_GT(test, end_count(t->e, WEFT_CNT_TX_BLOCKED), 0ULL);
 		end_now(test, t);
@@ -156,9 +146,7 @@ static void tx_operations(struct kunit *test)
 	wr = end_wr(t->e, WEFT_OP_SEND_IMM, 0, 12);
 	wr->ex = (__force u32)cpu_to_be32(0xabcdef01);
 	end_post(t->e, wr);
-	wr = end_wr(t->e, WEFT_OP_WRITE, 100, 3000);
-	end_remote(wr, 5);
-	end_post(t->e, wr);
+	end_post_to(t->e, WEFT_OP_WRITE, 100, 3000, 5);
 	wr = end_wr(t->e, WEFT_OP_WRITE_IMM, 100, 30);
 	end_remote(wr, 7);
 	wr->ex = (__force u32)cpu_to_be32(0x01020304);
@@ -168,35 +156,32 @@ static void tx_operations(struct kunit *test)
 	wr->inline_len = 20;
 	memcpy((u8 *)wr + WEFT_SQ_SGE_OFFSET, "twenty bytes in line", 20);
 	end_post(t->e, wr);
-	wr = end_wr(t->e, WEFT_OP_READ, 200, 900);
-	end_remote(wr, 11);
-	end_post(t->e, wr);
+	end_post_to(t->e, WEFT_OP_READ, 200, 900, 11);
 	end_ring(t->e);
 	drain(test, t);
 
-	want = send_hdr(1);
+	want = send_hdr(1, 0, false);
 	want.opcode = WEFT_RDMAP_SEND_SE;
-	expect_message(test, t, &want, t->e->memory, 10);
-	want = send_hdr(2);
+	expect_message(test, t, want, t->e->memory, 10);
+	want = send_hdr(2, 0, false);
 	want.opcode = WEFT_RDMAP_SEND_INV;
 	want.inv_stag = 0x12345678;
-	expect_message(test, t, &want, t->e->memory, 11);
-	want = send_hdr(3);
+	expect_message(test, t, want, t->e->memory, 11);
+	want = send_hdr(3, 0, false);
 	want.opcode = WEFT_RDMAP_SEND_IMM;
 	want.imm = 0xabcdef01;
-	expect_message(test, t, &want, t->e->memory, 12);
+	expect_message(test, t, want, t->e->memory, 12);
 	want = (struct weft_ddp_hdr){ .opcode = WEFT_RDMAP_WRITE, .tagged = true,
 		.stag = END_STAG, .to = END_IOVA + 5 };
-	expect_message(test, t, &want, t->e->memory + 100, 3000);
+	expect_message(test, t, want, t->e->memory + 100, 3000);
 	want.to = END_IOVA + 7;
-	expect_message(test, t, &want, t->e->memory + 100, 30);
-	want = send_hdr(4);
+	expect_message(test, t, want, t->e->memory + 100, 30);
+	want = send_hdr(4, 0, false);
 	want.opcode = WEFT_RDMAP_IMM;
 	memset(bytes, 0, sizeof(bytes));
 	weft_put_be32(bytes, 0x01020304);
-	expect_message(test, t, &want, bytes, WEFT_IMM_LEN);
-	want = send_hdr(5);
-	expect_message(test, t, &want, "twenty bytes in line", 20);
+	expect_message(test, t, want, bytes, WEFT_IMM_LEN);
+	expect_message(test, t, send_hdr(5, 0, false), "twenty bytes in line", 20);
 	want = (struct weft_ddp_hdr){ .opcode = WEFT_RDMAP_READ_REQ, .qn = WEFT_QN_READ_REQ,
 		.msn = 1 };
 	/* The sink is named as the transmit side likes, from 1. */
@@ -205,7 +190,7 @@ static void tx_operations(struct kunit *test)
 	req.src_stag = END_STAG;
 	req.src_to = END_IOVA + 11;
 	weft_read_req_encode(bytes, &req);
-	expect_message(test, t, &want, bytes, WEFT_READ_REQ_LEN);
+	expect_message(test, t, want, bytes, WEFT_READ_REQ_LEN);
 	expect_end(test, t);
 }
 
@@ -215,19 +200,15 @@ static void tx_read_depth(struct kunit *test)
 	struct tx_bench *t = bench_new(test);
 	struct weft_ddp_hdr hdr, resp = { .opcode = WEFT_RDMAP_READ_RESP, .tagged = true,
 		.last = true, .stag = 1 };
-	struct weft_sq_wr *wr;
 	const u8 *payload;
 	u8 fpdu[64];
 	u32 i, n;
 
 	start(test, t, true);
 	for (i = 0; i < 3; i++) {
-		wr = end_wr(t->e, WEFT_OP_READ, 200 * i, 8);
-		end_remote(wr, 0);
-		end_post(t->e, wr);
+		end_post_to(t->e, WEFT_OP_READ, 200 * i, 8, 0);
 	}
-	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 4));
-	end_ring(t->e);
+	end_send(t->e, 0, 4);
 	drain(test, t);
 	for (i = 1; i <= 2; i++) {
 		KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
@@ -240,7 +221,7 @@ static void tx_read_depth(struct kunit *test)
 	fake_feed(t->e->fake, fpdu, n);
 	drain(test, t);
 	KUNIT_EXPECT_EQ(test, memcmp(t->e->memory, "eight by", 8), 0);
-	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+	expect_done(test, t->e, 0x1000, IB_WC_SUCCESS);
 	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
 	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_READ_REQ);
 	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
@@ -252,7 +233,7 @@ static void tx_read_depth(struct kunit *test)
 static void tx_gate(struct kunit *test)
 {
 	struct tx_bench *t = bench_new(test);
-	struct weft_ddp_hdr want = send_hdr(1), rtr = { .opcode = WEFT_RDMAP_WRITE,
+	struct weft_ddp_hdr rtr = { .opcode = WEFT_RDMAP_WRITE,
 		.tagged = true, .last = true };
 	u8 fpdu[64];
 	u32 n;
@@ -260,8 +241,7 @@ static void tx_gate(struct kunit *test)
 	t->agreed.p2p = true;
 	t->agreed.rtr = WEFT_RTR_WRITE;
 	start(test, t, false);
-	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 40));
-	end_ring(t->e);
+	end_send(t->e, 0, 40);
 	drain(test, t);
 	KUNIT_EXPECT_EQ(test, t->tape->len, 0U);
 	KUNIT_EXPECT_TRUE(test, weft_gate_awaits_peer(&t->e->qp->gate));
@@ -269,7 +249,7 @@ static void tx_gate(struct kunit *test)
 	fake_feed(t->e->fake, fpdu, n);
 	drain(test, t);
 	KUNIT_EXPECT_FALSE(test, weft_gate_awaits_peer(&t->e->qp->gate));
-	expect_message(test, t, &want, t->e->memory, 40);
+	expect_message(test, t, send_hdr(1, 0, false), t->e->memory, 40);
 	expect_end(test, t);
 }
 
@@ -295,8 +275,7 @@ static void tx_ready(struct kunit *test)
 		t->agreed.p2p = true;
 		t->agreed.rtr = kinds[i].rtr;
 		start(test, t, true);
-		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 4));
-		end_ring(t->e);
+		end_send(t->e, 0, 4);
 		drain(test, t);
 		KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
 		KUNIT_EXPECT_EQ(test, hdr.opcode, kinds[i].opcode);
@@ -314,14 +293,11 @@ static void tx_large_fpdus(struct kunit *test)
 	struct tx_bench *t = bench_new(test);
 	struct weft_ddp_hdr want = { .opcode = WEFT_RDMAP_WRITE, .tagged = true,
 		.stag = END_STAG, .to = END_IOVA };
-	struct weft_sq_wr *wr;
 	u32 fpdus, at, len, wrong = 0;
 
 	t->e->b->dev.settings.value[WEFT_SET_FPDU] = WEFT_FPDU_LARGE;
 	start(test, t, true);
-	wr = end_wr(t->e, WEFT_OP_WRITE, 0, 300000);
-	end_remote(wr, 0);
-	end_post(t->e, wr);
+	end_post_to(t->e, WEFT_OP_WRITE, 0, 300000, 0);
 	end_ring(t->e);
 	drain(test, t);
 	for (at = 0; at < t->tape->len; at += len) {
@@ -329,7 +305,7 @@ static void tx_large_fpdus(struct kunit *test)
 		wrong += at + len < t->tape->len && len % 1448;
 	}
 	KUNIT_EXPECT_EQ(test, wrong, 0U);
-	fpdus = expect_message(test, t, &want, t->e->memory, 300000);
+	fpdus = expect_message(test, t, want, t->e->memory, 300000);
 	KUNIT_EXPECT_EQ(test, fpdus, DIV_ROUND_UP(300000U, 45 * 1448 - 20U));
 	expect_end(test, t);
 }
@@ -338,7 +314,6 @@ static void tx_large_fpdus(struct kunit *test)
 static void tx_large_packs(struct kunit *test)
 {
 	struct tx_bench *t = bench_new(test);
-	struct weft_ddp_hdr want;
 
 	t->e->b->dev.settings.value[WEFT_SET_FPDU] = WEFT_FPDU_LARGE;
 	start(test, t, true);
@@ -350,8 +325,8 @@ static void tx_large_packs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, skb_queue_len(&t->e->fake->out), 1U);
 	drain(test, t);
 	for (u32 i = 0; i < 8; i++) {
-		want = send_hdr(i + 1);
-		KUNIT_EXPECT_EQ(test, expect_message(test, t, &want, t->e->memory + i, 210), 1U);
+		KUNIT_EXPECT_EQ(test, expect_message(test, t, send_hdr(i + 1, 0, false),
+						     t->e->memory + i, 210), 1U);
 	}
 	expect_end(test, t);
 }
@@ -366,7 +341,7 @@ static void tx_huge_answer(struct kunit *test)
 	const struct weft_read_req req = {
 		.src_stag = END_STAG, .src_to = END_IOVA, .size = 0xfffffff0,
 	};
-	struct weft_ddp_hdr want = send_hdr(1), hdr;
+	struct weft_ddp_hdr hdr;
 	const struct weft_chunks *chunks;
 	struct tx_bench *t;
 	const u8 *payload;
@@ -380,8 +355,7 @@ static void tx_huge_answer(struct kunit *test)
 	weft_llp_lock(t->e->qp->llp);
 	weft_peer_reads_push_read(&t->e->qp->peer_reads, &req);
 	weft_llp_unlock(t->e->qp->llp);
-	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 2000));
-	end_ring(t->e);
+	end_send(t->e, 0, 2000);
 	settle();
 	KUNIT_EXPECT_EQ(test, weft_qp_state(t->e->qp), IB_QPS_RTS);
 	chunks = &tx_of(t->e->qp)->batch.chunks;
@@ -389,7 +363,7 @@ static void tx_huge_answer(struct kunit *test)
 		KUNIT_EXPECT_LE(test, chunks->chunk[i].fill, chunks->chunk[i].size);
 	while (t->tape->len < fake_script.window && take_one(test, t))
 		;
-	expect_message(test, t, &want, t->e->memory, 2000);
+	expect_message(test, t, send_hdr(1, 0, false), t->e->memory, 2000);
 	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
 	KUNIT_EXPECT_EQ(test, hdr.opcode, WEFT_RDMAP_READ_RESP);
 	KUNIT_EXPECT_EQ(test, memcmp(payload, t->e->memory, n), 0);
@@ -411,8 +385,7 @@ static void tx_terminate(struct kunit *test)
 	fake_script.window = 3000;
 	t = bench_new(test);
 	start(test, t, true);
-	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 200000));
-	end_ring(t->e);
+	end_send(t->e, 0, 200000);
 	settle();
 	weft_qp_fail(t->e->qp, &why, IB_EVENT_QP_ACCESS_ERR);
 	settle();
@@ -431,8 +404,7 @@ static void tx_terminate(struct kunit *test)
 	fake_script.window = 3000;
 	t = bench_new(test);
 	start(test, t, true);
-	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 200000));
-	end_ring(t->e);
+	end_send(t->e, 0, 200000);
 	settle();
 	weft_qp_fail(t->e->qp, &why, IB_EVENT_QP_ACCESS_ERR);
 	settle();
@@ -447,8 +419,7 @@ static void tx_terminate(struct kunit *test)
 	fake_script.window = 3000;
 	t = bench_new(test);
 	start(test, t, true);
-	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 200000));
-	end_ring(t->e);
+	end_send(t->e, 0, 200000);
 	settle();
 	weft_qp_fail(t->e->qp, &why, IB_EVENT_QP_ACCESS_ERR);
 	drain(test, t);
@@ -480,7 +451,7 @@ static void tx_terminate(struct kunit *test)
 static void tx_bad_request(struct kunit *test)
 {
 	struct tx_bench *t = bench_new(test);
-	struct weft_ddp_hdr want = send_hdr(1), hdr;
+	struct weft_ddp_hdr hdr;
 	struct weft_sq_wr *wr;
 	const u8 *payload;
 	u32 n;
@@ -490,20 +461,17 @@ static void tx_bad_request(struct kunit *test)
 	wr = end_wr(t->e, WEFT_OP_SEND, 0, 100);
 	wr->sge[0].lkey++;
 	end_post(t->e, wr);
-	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 10));
-	end_ring(t->e);
+	end_send(t->e, 0, 10);
 	drain(test, t);
-	expect_message(test, t, &want, t->e->memory, 3000);
+	expect_message(test, t, send_hdr(1, 0, false), t->e->memory, 3000);
 	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
 	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_TERMINATE);
 	expect_end(test, t);
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
-	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
-	expect_done(test, t, 0x1001, IB_WC_LOC_PROT_ERR);
-	weft_baton_lock(&t->e->qp->tx_lock);
-	KUNIT_EXPECT_TRUE(test, weft_engine_stop(t->e->qp));
-	weft_qp_unlock(t->e->qp);
-	expect_done(test, t, 0x1002, IB_WC_WR_FLUSH_ERR);
+	expect_done(test, t->e, 0x1000, IB_WC_SUCCESS);
+	expect_done(test, t->e, 0x1001, IB_WC_LOC_PROT_ERR);
+	KUNIT_EXPECT_TRUE(test, end_stop(t->e));
+	expect_done(test, t->e, 0x1002, IB_WC_WR_FLUSH_ERR);
 }
 
 /* A stream that dies takes what was posted with it, in order. */
@@ -523,11 +491,9 @@ static void tx_stream_dies(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
 	KUNIT_EXPECT_EQ(test, weft_qp_state(t->e->qp), IB_QPS_ERR);
-	weft_baton_lock(&t->e->qp->tx_lock);
-	KUNIT_EXPECT_TRUE(test, weft_engine_stop(t->e->qp));
-	weft_qp_unlock(t->e->qp);
+	KUNIT_EXPECT_TRUE(test, end_stop(t->e));
 	for (u32 i = 0; i < 5; i++)
-		expect_done(test, t, 0x1000 + i, i < 2 ? IB_WC_SUCCESS : IB_WC_WR_FLUSH_ERR);
+		expect_done(test, t->e, 0x1000 + i, i < 2 ? IB_WC_SUCCESS : IB_WC_WR_FLUSH_ERR);
 }
 
 /* A request whose completion finds no room ends the connection. */
@@ -544,38 +510,34 @@ static void tx_lost_completion(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
 	KUNIT_EXPECT_EQ(test, t->e->b->event, (int)IB_EVENT_QP_FATAL);
 	KUNIT_EXPECT_EQ(test, weft_qp_state(t->e->qp), IB_QPS_ERR);
-	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+	expect_done(test, t->e, 0x1000, IB_WC_SUCCESS);
 }
 
 /* A graceful end is told when all that was begun has been taken, and begins nothing. */
 static void tx_graceful_end(struct kunit *test)
 {
-	struct weft_ddp_hdr want = send_hdr(1);
 	struct tx_bench *t;
 
 	fake_script.window = 3000;
 	t = bench_new(test);
 	start(test, t, true);
-	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 20000));
-	end_ring(t->e);
+	end_send(t->e, 0, 20000);
 	settle();
 	KUNIT_EXPECT_EQ(test, weft_engine_drain(t->e->qp), 0);
-	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 100));
-	end_ring(t->e);
+	end_send(t->e, 0, 100);
 	settle();
 	KUNIT_EXPECT_EQ(test, t->e->closing, 0);
 	drain(test, t);
 	KUNIT_EXPECT_EQ(test, t->e->closing, 1);
 	KUNIT_EXPECT_EQ(test, t->e->failed, 0);
-	expect_message(test, t, &want, t->e->memory, 20000);
+	expect_message(test, t, send_hdr(1, 0, false), t->e->memory, 20000);
 	expect_end(test, t);
-	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+	expect_done(test, t->e, 0x1000, IB_WC_SUCCESS);
 }
 
 /* Bytes that were handed over stay as they are, whatever is laid out next. */
 static void tx_bytes_stay(struct kunit *test)
 {
-	struct weft_ddp_hdr want;
 	struct tx_bench *t;
 
 	fake_script.fills = true;
@@ -585,16 +547,14 @@ static void tx_bytes_stay(struct kunit *test)
 		struct weft_cqe cqe;
 
 		memset(t->e->memory, i, 3000);
-		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 10 + 27 * i));
-		end_ring(t->e);
+		end_send(t->e, 0, 10 + 27 * i);
 		settle();
 		KUNIT_ASSERT_TRUE(test, end_poll(t->e, &cqe));
 	}
 	drain(test, t);
 	for (u32 i = 0; i < 100; i++) {
 		memset(t->e->memory, i, 3000);
-		want = send_hdr(i + 1);
-		expect_message(test, t, &want, t->e->memory, 10 + 27 * i);
+		expect_message(test, t, send_hdr(i + 1, 0, false), t->e->memory, 10 + 27 * i);
 	}
 	expect_end(test, t);
 }

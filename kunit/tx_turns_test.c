@@ -8,7 +8,6 @@
 /* A stream that takes all, and an end with Writes of END_MEMORY. Each takes three rounds. */
 static struct tx_bench *much_to_send(struct kunit *test, bool kernel, u32 writes)
 {
-	struct weft_sq_wr *wr;
 	struct tx_bench *t;
 
 	fake_script.window = MOST;
@@ -17,9 +16,7 @@ static struct tx_bench *much_to_send(struct kunit *test, bool kernel, u32 writes
 		give_to_kernel(test, t->e->b);
 	start(test, t, true);
 	while (writes--) {
-		wr = end_wr(t->e, WEFT_OP_WRITE, 0, END_MEMORY);
-		end_remote(wr, 0);
-		end_post(t->e, wr);
+		end_post_to(t->e, WEFT_OP_WRITE, 0, END_MEMORY, 0);
 	}
 	return t;
 }
@@ -32,8 +29,8 @@ static void expect_writes(struct kunit *test, struct tx_bench *t, u32 writes)
 
 	drain(test, t);
 	for (u32 i = 0; i < writes; i++) {
-		expect_message(test, t, &want, t->e->memory, END_MEMORY);
-		expect_done(test, t, 0x1000 + i, IB_WC_SUCCESS);
+		expect_message(test, t, want, t->e->memory, END_MEMORY);
+		expect_done(test, t->e, 0x1000 + i, IB_WC_SUCCESS);
 	}
 	expect_end(test, t);
 }
@@ -100,7 +97,6 @@ static void turns_scarce(struct kunit *test)
 	static const u32 sizes[] = { 1448, 8948, 65484 };
 	const u32 len = 200000;
 	struct tx_bench *t;
-	struct weft_sq_wr *wr;
 
 	for (u32 i = 0; i < 8 * ARRAY_SIZE(sizes); i++) {
 		bool kernel = i & 1, marked = i & 2, large = i & 4;
@@ -115,9 +111,7 @@ static void turns_scarce(struct kunit *test)
 			t->e->b->dev.settings.value[WEFT_SET_FPDU] = WEFT_FPDU_LARGE;
 		t->agreed.marks_out = marked;
 		start(test, t, true);
-		wr = end_wr(t->e, WEFT_OP_WRITE, 0, len);
-		end_remote(wr, 0);
-		end_post(t->e, wr);
+		end_post_to(t->e, WEFT_OP_WRITE, 0, len, 0);
 
 		scarce = (struct scarce){ .pages = true };
 		end_ring(t->e);
@@ -133,14 +127,14 @@ static void turns_scarce(struct kunit *test)
 		drain(test, t);
 		KUNIT_EXPECT_EQ_MSG(test, weft_qp_state(t->e->qp), IB_QPS_RTS, "%u kernel %d",
 				    emss, kernel);
-		expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+		expect_done(test, t->e, 0x1000, IB_WC_SUCCESS);
 		if (!marked) {
 			const struct weft_ddp_hdr want = {
 				.opcode = WEFT_RDMAP_WRITE, .tagged = true, .stag = END_STAG,
 				.to = END_IOVA,
 			};
 
-			expect_message(test, t, &want, t->e->memory, len);
+			expect_message(test, t, want, t->e->memory, len);
 			expect_end(test, t);
 			if (!large)
 				expect_segments(test, t, emss);
