@@ -80,6 +80,13 @@ static u32 held(const struct loan_bench *l)
 	return n;
 }
 
+/* What the stream has kept is acknowledged. */
+static void acked(struct loan_bench *l)
+{
+	fake_ack(l->e->fake);
+	settle();
+}
+
 static bool done(struct loan_bench *l)
 {
 	struct weft_cqe cqe;
@@ -87,29 +94,45 @@ static bool done(struct loan_bench *l)
 	return end_poll(l->e, &cqe) && WEFT_CQE_STATUS(cqe.word) == IB_WC_SUCCESS;
 }
 
+/* Writes, and is done as soon as the stream has all. */
+static void wrote(struct kunit *test, struct loan_bench *l, u32 offset, u32 len)
+{
+	write(l, offset, len);
+	take(l);
+	KUNIT_EXPECT_TRUE(test, done(l));
+}
+
 /* Sends so much that lending is tried next. */
 static void warm(struct kunit *test, struct loan_bench *l)
 {
 	for (u32 i = 0; i * 100000 < WEFT_LOAN_AFTER; i++) {
-		write(l, 0, 100000);
-		take(l);
-		KUNIT_EXPECT_TRUE(test, done(l));
+		wrote(test, l, 0, 100000);
 	}
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 0ULL);
 	l->len = 0;
 }
 
-/* And has been tried, with success. */
-static void warmer(struct kunit *test, struct loan_bench *l)
+/* An end whose lending has been tried, with success. */
+static struct loan_bench *warmer(struct kunit *test)
 {
+	struct loan_bench *l = bench_new(test, false);
+
 	warm(test, l);
-	write(l, 0, 100000);
-	take(l);
-	KUNIT_EXPECT_TRUE(test, done(l));
+	wrote(test, l, 0, 100000);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT_COPIED), 0ULL);
 	l->len = 0;
+	return l;
+}
+
+/* An end that has tried, on a stream that keeps what has left. */
+static struct loan_bench *keeping(struct kunit *test)
+{
+	struct loan_bench *l = warmer(test);
+
+	l->e->fake->script.keeps = true;
+	return l;
 }
 
 /* The payload on the tape is that of one Write of @len bytes from @offset. */
@@ -156,8 +179,7 @@ static void loan_tried(struct kunit *test)
 	take(l);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
 	KUNIT_EXPECT_FALSE(test, done(l));
-	fake_ack(l->e->fake);
-	settle();
+	acked(l);
 	KUNIT_EXPECT_TRUE(test, done(l));
 	KUNIT_EXPECT_TRUE(test, done(l));
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
@@ -167,8 +189,7 @@ static void loan_tried(struct kunit *test)
 static void expect_returned(struct kunit *test, struct loan_bench *l)
 {
 	KUNIT_EXPECT_FALSE(test, done(l));
-	fake_ack(l->e->fake);
-	settle();
+	acked(l);
 	KUNIT_EXPECT_TRUE(test, done(l));
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 2ULL);
@@ -177,10 +198,8 @@ static void expect_returned(struct kunit *test, struct loan_bench *l)
 /* From then on all of a large message goes from where it lies. */
 static void loan_goes_on(struct kunit *test)
 {
-	struct loan_bench *l = bench_new(test, false);
+	struct loan_bench *l = keeping(test);
 
-	warmer(test, l);
-	l->e->fake->script.keeps = true;
 	write(l, 4097, 200000);
 	settle();
 	KUNIT_EXPECT_GE(test, held(l), 48U);
@@ -216,22 +235,15 @@ static void loan_not(struct kunit *test)
 	struct loan_bench *l = bench_new(test, true);
 
 	warm(test, l);
-	write(l, 0, 200000);
-	take(l);
-	KUNIT_EXPECT_TRUE(test, done(l));
+	wrote(test, l, 0, 200000);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 0ULL);
 	end_now(test, l);
 
-	l = bench_new(test, false);
-	warmer(test, l);
-	write(l, 0, WEFT_LOAN_LEAST - 1);
-	take(l);
-	KUNIT_EXPECT_TRUE(test, done(l));
+	l = warmer(test);
+	wrote(test, l, 0, WEFT_LOAN_LEAST - 1);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
 	l->e->fake->script.lends = false;
-	write(l, 0, 200000);
-	take(l);
-	KUNIT_EXPECT_TRUE(test, done(l));
+	wrote(test, l, 0, 200000);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
 }
 
@@ -239,10 +251,9 @@ static void loan_not(struct kunit *test)
 static void loan_cut(struct kunit *test)
 {
 	const u32 total = 3 * WEFT_LENT_MOST;
-	struct loan_bench *l = bench_new(test, false);
+	struct loan_bench *l = warmer(test);
 	u32 at, n, got = 0;
 
-	warmer(test, l);
 	write(l, 100, total);
 	take(l);
 	expect_write(test, l, 100, total);
@@ -257,9 +268,8 @@ static void loan_cut(struct kunit *test)
 /* So are a kernel consumer's pages, which no process owns. */
 static void loan_kernel(struct kunit *test)
 {
-	struct loan_bench *l = bench_new(test, false);
+	struct loan_bench *l = warmer(test);
 
-	warmer(test, l);
 	l->e->mr.umem = NULL;
 	l->e->fake->script.keeps = true;
 	write(l, 0, 100000);
@@ -272,11 +282,10 @@ static void loan_kernel(struct kunit *test)
 /* A small message goes with the loan before it, not in a packet of its own. */
 static void loan_joined(struct kunit *test)
 {
-	struct loan_bench *l = bench_new(test, false);
+	struct loan_bench *l = warmer(test);
 	u64 batches;
 	u32 send;
 
-	warmer(test, l);
 	batches = end_count(l->e, WEFT_CNT_TX_BATCHES);
 	end_post_to(l->e, WEFT_OP_WRITE, 0, 40000, 0);
 	end_send(l->e, 50000, 10);
@@ -295,17 +304,14 @@ static void loan_joined(struct kunit *test)
 /* A small message behind a loan is done after it, as it was posted. */
 static void loan_order(struct kunit *test)
 {
-	struct loan_bench *l = bench_new(test, false);
+	struct loan_bench *l = keeping(test);
 	struct weft_cqe cqe;
 
-	warmer(test, l);
-	l->e->fake->script.keeps = true;
 	write(l, 0, 100000);
 	end_send(l->e, 0, 10);
 	take(l);
-	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
-	fake_ack(l->e->fake);
-	settle();
+	expect_none(test, l->e);
+	acked(l);
 	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), WEFT_OP_WRITE);
 	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
@@ -315,12 +321,10 @@ static void loan_order(struct kunit *test)
 /* Requests whose completion nobody wants are one loan with the one that has it. */
 static void loan_unsignaled(struct kunit *test)
 {
-	struct loan_bench *l = bench_new(test, false);
+	struct loan_bench *l = keeping(test);
 	struct weft_sq_wr *wr;
 	struct weft_cqe cqe;
 
-	warmer(test, l);
-	l->e->fake->script.keeps = true;
 	for (int i = 0; i < 3; i++) {
 		wr = end_wr(l->e, WEFT_OP_WRITE, 0, 40000);
 		end_remote(wr, 0);
@@ -330,12 +334,11 @@ static void loan_unsignaled(struct kunit *test)
 	}
 	end_ring(l->e);
 	take(l);
-	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
-	fake_ack(l->e->fake);
-	settle();
+	expect_none(test, l->e);
+	acked(l);
 	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
 	KUNIT_EXPECT_EQ(test, cqe.wr_id, 0x1000ULL + l->e->sends - 1);
-	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
+	expect_none(test, l->e);
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
 }
 
@@ -345,9 +348,8 @@ static void loan_partial(struct kunit *test)
 	static const u32 bites[] = { 999, 4096, 60001 };
 
 	for (u32 i = 0; i < ARRAY_SIZE(bites); i++) {
-		struct loan_bench *l = bench_new(test, false);
+		struct loan_bench *l = warmer(test);
 
-		warmer(test, l);
 		l->e->fake->script.bite = bites[i];
 		l->e->fake->script.window = 70000;
 		write(l, 12345, 200000);
@@ -363,24 +365,19 @@ static void loan_partial(struct kunit *test)
 /* A graceful end waits for what is lent; whoever destroys the queue pair does not. */
 static void loan_drain(struct kunit *test)
 {
-	struct loan_bench *l = bench_new(test, false);
+	struct loan_bench *l = keeping(test);
 
-	warmer(test, l);
-	l->e->fake->script.keeps = true;
 	write(l, 0, 100000);
 	take(l);
 	KUNIT_EXPECT_EQ(test, weft_engine_drain(l->e->qp), 0);
 	settle();
 	KUNIT_EXPECT_EQ(test, l->e->closing, 0);
-	fake_ack(l->e->fake);
-	settle();
+	acked(l);
 	KUNIT_EXPECT_EQ(test, l->e->closing, 1);
 	KUNIT_EXPECT_TRUE(test, done(l));
 	end_now(test, l);
 
-	l = bench_new(test, false);
-	warmer(test, l);
-	l->e->fake->script.keeps = true;
+	l = keeping(test);
 	write(l, 0, 100000);
 	take(l);
 	WRITE_ONCE(l->e->qp->dying, true);
@@ -395,17 +392,14 @@ static void loan_drain(struct kunit *test)
  */
 static void loan_stop(struct kunit *test)
 {
-	struct loan_bench *l = bench_new(test, false);
-	struct weft_cqe cqe;
+	struct loan_bench *l = keeping(test);
 
-	warmer(test, l);
-	l->e->fake->script.keeps = true;
 	write(l, 0, 100000);
 	take(l);
 	write(l, 0, 100000);
 	settle();
 	KUNIT_EXPECT_FALSE(test, end_stop(l->e));
-	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
+	expect_none(test, l->e);
 	KUNIT_EXPECT_GT(test, held(l), 0U);
 	KUNIT_EXPECT_EQ(test, weft_engine_reset(l->e->qp), -EBUSY);
 
@@ -413,24 +407,17 @@ static void loan_stop(struct kunit *test)
 	fake_die(l->e->fake, -ECONNRESET);
 	settle();
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
-	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_WR_FLUSH_ERR);
-	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_WR_FLUSH_ERR);
-	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
+	expect_done(test, l->e, 0x1000 + l->e->polled, IB_WC_WR_FLUSH_ERR);
+	expect_done(test, l->e, 0x1000 + l->e->polled, IB_WC_WR_FLUSH_ERR);
+	expect_none(test, l->e);
 }
 
 /* When time is up, a queue pair is flushed. A loan that is not back frees itself when it is. */
 static void loan_given_up(struct kunit *test)
 {
-	struct loan_bench *l;
-	struct weft_cqe cqe;
-	bool back;
+	for (int back = 0; back < 2; back++) {
+		struct loan_bench *l = keeping(test);
 
-	for (back = false; ; back = true) {
-		l = bench_new(test, false);
-		warmer(test, l);
-		l->e->fake->script.keeps = true;
 		write(l, 0, 100000);
 		take(l);
 		weft_baton_lock(&l->e->qp->tx_lock);
@@ -441,25 +428,19 @@ static void loan_given_up(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, weft_engine_flush(l->e->qp));
 		KUNIT_EXPECT_NULL(test, tx_of(l->e->qp)->loans);
 		weft_qp_unlock(l->e->qp);
-		KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_WR_FLUSH_ERR);
+		expect_done(test, l->e, 0x1000 + l->e->polled, IB_WC_WR_FLUSH_ERR);
 		KUNIT_EXPECT_EQ(test, !held(l), back);
-		fake_ack(l->e->fake);
-		settle();
+		acked(l);
 		KUNIT_EXPECT_EQ(test, held(l), 0U);
 		end_now(test, l);
-		if (back)
-			break;
 	}
 }
 
 /* Memory whose key is gone when it is to be lent fails the queue pair, and holds nothing. */
 static void loan_key_gone(struct kunit *test)
 {
-	struct loan_bench *l = bench_new(test, false);
-	struct weft_cqe cqe;
+	struct loan_bench *l = warmer(test);
 
-	warmer(test, l);
 	l->e->fake->script.window = 70000;
 	write(l, 0, 500000);
 	settle();
@@ -469,8 +450,7 @@ static void loan_key_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_qp_state(l->e->qp), IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, l->e->failed, 1);
 	KUNIT_EXPECT_TRUE(test, end_stop(l->e));
-	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_LOC_PROT_ERR);
+	expect_done(test, l->e, 0x1000 + l->e->polled, IB_WC_LOC_PROT_ERR);
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
 }
 
