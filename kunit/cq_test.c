@@ -52,6 +52,18 @@ static struct told *queue(struct kunit *test)
 	return told;
 }
 
+static void ring_end(struct kunit *test, void *ring)
+{
+	weft_ring_destroy(ring);
+}
+
+/* Gives a queue, or a move, a ring in vmalloc memory, as resizing frees it. */
+static void vmalloc_ring(struct kunit *test, struct weft_ring *ring, u32 slots)
+{
+	KUNIT_ASSERT_EQ(test, weft_ring_create(ring, slots, sizeof(struct weft_cqe), NULL, NULL), 0);
+	at_end(test, ring_end, ring);
+}
+
 static struct weft_cq_ctl *ctl(struct told *told)
 {
 	return told->cq.ring.mem;
@@ -63,36 +75,32 @@ static const struct weft_cqe *slot(struct told *told, u32 index)
 	       (index % SLOTS) * sizeof(struct weft_cqe);
 }
 
+static void add_one(struct told *told, struct weft_completion wc)
+{
+	weft_cq_add(&told->cq, &wc);
+}
+
 static void add(struct told *told, u64 wr_id)
 {
-	struct weft_completion wc = {
-		.wr_id = wr_id,
-		.qpn = 0x1234,
-		.byte_len = 77,
-		.opcode = WEFT_OP_RECV,
-	};
-
-	weft_cq_add(&told->cq, &wc);
+	add_one(told, (struct weft_completion){ .wr_id = wr_id, .opcode = WEFT_OP_RECV });
 }
 
 static void add_solicited(struct told *told)
 {
-	struct weft_completion wc = {
-		.opcode = WEFT_OP_RECV,
-		.solicited = true,
-	};
-
-	weft_cq_add(&told->cq, &wc);
+	add_one(told, (struct weft_completion){ .opcode = WEFT_OP_RECV, .solicited = true });
 }
 
 static void add_failed(struct told *told)
 {
-	struct weft_completion wc = {
-		.opcode = WEFT_OP_SEND,
-		.status = IB_WC_LOC_PROT_ERR,
-	};
+	add_one(told, (struct weft_completion){ .opcode = WEFT_OP_SEND,
+						.status = IB_WC_LOC_PROT_ERR });
+}
 
-	weft_cq_add(&told->cq, &wc);
+/* Adds an entry, after which so many events have been told. */
+static void adds(struct kunit *test, struct told *told, u64 wr_id, unsigned int events)
+{
+	add(told, wr_id);
+	KUNIT_EXPECT_EQ_MSG(test, told->events, events, "entry %llu", wr_id);
 }
 
 static void cq_entry(struct kunit *test)
@@ -193,19 +201,15 @@ static void cq_arm_once(struct kunit *test)
 {
 	struct told *told = queue(test);
 
-	add(told, 0);
-	KUNIT_EXPECT_EQ(test, told->events, 0U); /* never armed */
+	adds(test, told, 0, 0U); /* never armed */
 
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
-	add(told, 1);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	adds(test, told, 1, 1U);
 	KUNIT_EXPECT_EQ(test, ctl(told)->notified, 1U);
-	add(told, 2);
-	KUNIT_EXPECT_EQ(test, told->events, 1U); /* one arming, one event */
+	adds(test, told, 2, 1U); /* one arming, one event */
 
 	ctl(told)->arm = WEFT_CQ_ARM(2, false);
-	add(told, 3);
-	KUNIT_EXPECT_EQ(test, told->events, 2U);
+	adds(test, told, 3, 2U);
 	KUNIT_EXPECT_EQ(test, ctl(told)->notified, 2U);
 }
 
@@ -214,8 +218,7 @@ static void cq_arm_solicited(struct kunit *test)
 	struct told *told = queue(test);
 
 	ctl(told)->arm = WEFT_CQ_ARM(1, true);
-	add(told, 0);
-	KUNIT_EXPECT_EQ(test, told->events, 0U);
+	adds(test, told, 0, 0U);
 	add_solicited(told);
 	KUNIT_EXPECT_EQ(test, told->events, 1U);
 
@@ -228,8 +231,7 @@ static void cq_arm_solicited(struct kunit *test)
 	ctl(told)->consumer = 3;
 	ctl(told)->arm = WEFT_CQ_ARM(3, true);
 	ctl(told)->arm = WEFT_CQ_ARM(4, false);
-	add(told, 4);
-	KUNIT_EXPECT_EQ(test, told->events, 3U);
+	adds(test, told, 4, 3U);
 }
 
 /* Any other value of the word is one arming; it is not an index into anything. */
@@ -264,8 +266,7 @@ static void cq_polled_in_softirq(struct kunit *test)
 	told->cq.ib.comp_vector = raw_smp_processor_id();
 	told->cq.ib.poll_ctx = IB_POLL_SOFTIRQ;
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
-	add(told, 0);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	adds(test, told, 0, 1U);
 	KUNIT_EXPECT_TRUE(test, told->softirqs_off);
 	KUNIT_EXPECT_FALSE(test, in_softirq());
 
@@ -278,8 +279,7 @@ static void cq_polled_in_softirq(struct kunit *test)
 
 	told->cq.ib.poll_ctx = IB_POLL_WORKQUEUE;
 	ctl(told)->arm = WEFT_CQ_ARM(3, false);
-	add(told, 2);
-	KUNIT_EXPECT_EQ(test, told->events, 3U);
+	adds(test, told, 2, 3U);
 	KUNIT_EXPECT_FALSE(test, told->softirqs_off);
 	migrate_enable();
 }
@@ -292,8 +292,7 @@ static void cq_kernel_words(struct kunit *test)
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	add(told, 0);
 	ctl(told)->notified = 0;
-	add(told, 1);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	adds(test, told, 1, 1U);
 	ctl(told)->overflow = 1;
 	add(told, 2);
 	KUNIT_EXPECT_EQ(test, slot(told, 2)->wr_id, 2ULL);
@@ -307,12 +306,10 @@ static void cq_kernel_arm(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, weft_req_notify_cq(ib, IB_CQ_NEXT_COMP |
 						 IB_CQ_REPORT_MISSED_EVENTS), 0);
-	add(told, 0);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	adds(test, told, 0, 1U);
 	KUNIT_EXPECT_EQ(test, weft_req_notify_cq(ib, IB_CQ_NEXT_COMP |
 						 IB_CQ_REPORT_MISSED_EVENTS), 1);
-	add(told, 1);
-	KUNIT_EXPECT_EQ(test, told->events, 2U);
+	adds(test, told, 1, 2U);
 }
 
 /* Asked for every completion and then for solicited ones: every one counts. */
@@ -323,13 +320,11 @@ static void cq_kernel_arm_keeps_wider(struct kunit *test)
 
 	weft_req_notify_cq(ib, IB_CQ_NEXT_COMP);
 	weft_req_notify_cq(ib, IB_CQ_SOLICITED);
-	add(told, 0);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	adds(test, told, 0, 1U);
 
 	/* Served, so nothing is left of the wider wish. */
 	weft_req_notify_cq(ib, IB_CQ_SOLICITED);
-	add(told, 1);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	adds(test, told, 1, 1U);
 	add_solicited(told);
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
 }
@@ -355,15 +350,11 @@ static void cq_moderate_count(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_modify_cq(&told->cq.ib, 3, 0), 0);
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	add(told, 0);
-	add(told, 1);
-	KUNIT_EXPECT_EQ(test, told->events, 0U);
+	adds(test, told, 1, 0U);
 	ctl(told)->consumer = 1; /* one of them is polled */
-	add(told, 2);
-	KUNIT_EXPECT_EQ(test, told->events, 0U);
-	add(told, 3);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
-	add(told, 4);
-	KUNIT_EXPECT_EQ(test, told->events, 1U); /* one arming, one event */
+	adds(test, told, 2, 0U);
+	adds(test, told, 3, 1U);
+	adds(test, told, 4, 1U); /* one arming, one event */
 
 	/* A failure does not wait. */
 	ctl(told)->consumer = 5;
@@ -377,10 +368,8 @@ static void cq_moderate_count(struct kunit *test)
 	ctl(told)->arm = WEFT_CQ_ARM(3, false);
 	add(told, 6);
 	add(told, 7);
-	add(told, 8);
-	KUNIT_EXPECT_EQ(test, told->events, 2U);
-	add(told, 9);
-	KUNIT_EXPECT_EQ(test, told->events, 3U);
+	adds(test, told, 8, 2U);
+	adds(test, told, 9, 3U);
 
 	/* And for one that is full there is no time. */
 	weft_modify_cq(&told->cq.ib, 0, U16_MAX);
@@ -401,8 +390,7 @@ static void cq_moderate_period(struct kunit *test)
 
 	weft_modify_cq(&told->cq.ib, 0, 20000);
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
-	add(told, 0);
-	KUNIT_EXPECT_EQ(test, told->events, 0U);
+	adds(test, told, 0, 0U);
 	for (int n = 0; n < 1000 && !READ_ONCE(told->events); n++)
 		msleep(20);
 	KUNIT_EXPECT_EQ(test, told->events, 1U);
@@ -424,8 +412,7 @@ static void cq_moderate_period(struct kunit *test)
 
 	weft_modify_cq(&told->cq.ib, 0, 0);
 	ctl(told)->arm = WEFT_CQ_ARM(3, false);
-	add(told, 3);
-	KUNIT_EXPECT_EQ(test, told->events, 3U);
+	adds(test, told, 3, 3U);
 }
 
 /* Enough ends the wait for time; a change of rule tells of what was put off. */
@@ -437,15 +424,13 @@ static void cq_moderate_change(struct kunit *test)
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	add(told, 0);
 	KUNIT_EXPECT_TRUE(test, hrtimer_active(&told->cq.mod_timer));
-	add(told, 1);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	adds(test, told, 1, 1U);
 	KUNIT_EXPECT_FALSE(test, hrtimer_active(&told->cq.mod_timer));
 
 	weft_modify_cq(&told->cq.ib, 4, 0);
 	ctl(told)->consumer = 2;
 	ctl(told)->arm = WEFT_CQ_ARM(2, false);
-	add(told, 2);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	adds(test, told, 2, 1U);
 	weft_modify_cq(&told->cq.ib, 0, 0);
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
 
@@ -479,9 +464,7 @@ static void resize_one(struct kunit *test, int size, u32 at, u32 used)
 	struct told *told = queue(test);
 	u32 n;
 
-	/* vmalloc memory, as the resizing frees it */
-	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS, sizeof(struct weft_cqe), NULL,
-					       NULL), 0);
+	vmalloc_ring(test, &told->cq.ring, SLOTS);
 	told->cq.ring.head = at;
 	told->cq.served = 6;
 	ctl(told)->consumer = at;
@@ -493,7 +476,6 @@ static void resize_one(struct kunit *test, int size, u32 at, u32 used)
 	if (used > size) {
 		KUNIT_EXPECT_EQ(test, (int)n, -EINVAL);
 		KUNIT_EXPECT_EQ(test, told->cq.ring.size, (u32)SLOTS);
-		weft_ring_destroy(&told->cq.ring);
 		return;
 	}
 	KUNIT_ASSERT_EQ(test, n, 0U);
@@ -517,7 +499,6 @@ static void resize_one(struct kunit *test, int size, u32 at, u32 used)
 	KUNIT_EXPECT_EQ(test, told->events, 0U);
 	add_solicited(told);
 	KUNIT_EXPECT_EQ(test, told->events, 1U);
-	weft_ring_destroy(&told->cq.ring);
 }
 
 /* Larger, smaller and the same, at every fill and around the index's end. */
@@ -542,14 +523,12 @@ static void move_slowly(struct kunit *test, u32 size, u32 start, u32 come, u32 p
 {
 	const u32 old = 16 * WEFT_CQ_SLICE;
 	struct told *told = queue(test);
-	struct weft_cq_move move = {};
+	struct weft_cq_move *move = zeroed(test, sizeof(*move));
 	u32 n, steps = 0, added = 4 * WEFT_CQ_SLICE, taken = 0;
 	int ret;
 
-	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, old, sizeof(struct weft_cqe),
-					       NULL, NULL), 0);
-	KUNIT_ASSERT_EQ(test, weft_ring_create(&move.to, size, sizeof(struct weft_cqe),
-					       NULL, NULL), 0);
+	vmalloc_ring(test, &told->cq.ring, old);
+	vmalloc_ring(test, &move->to, size);
 	/* The round before has left its marks. */
 	told->cq.ring.head = start - old;
 	for (n = 0; n < old; n++) {
@@ -561,8 +540,8 @@ static void move_slowly(struct kunit *test, u32 size, u32 start, u32 come, u32 p
 		add(told, n);
 
 	mutex_lock(&told->cq.resizing);
-	KUNIT_EXPECT_EQ(test, weft_cq_move_begin(&told->cq, &move), 0);
-	while ((ret = weft_cq_move_on(&told->cq, &move)) > 0 && ++steps < 100) {
+	KUNIT_EXPECT_EQ(test, weft_cq_move_begin(&told->cq, move), 0);
+	while ((ret = weft_cq_move_on(&told->cq, move)) > 0 && ++steps < 100) {
 		for (n = 0; n < come; n++)
 			add(told, added++);
 		taken = min(taken + polled, added);
@@ -583,8 +562,8 @@ static void move_slowly(struct kunit *test, u32 size, u32 start, u32 come, u32 p
 		ctl(told)->consumer++;
 	}
 	KUNIT_EXPECT_EQ(test, told->errors, 0U);
-	weft_ring_destroy(&told->cq.ring);
-	weft_ring_destroy(&move.to);
+	end_now(test, &told->cq.ring);
+	end_now(test, &move->to);
 }
 
 static void cq_resize_beside(struct kunit *test)
@@ -611,27 +590,23 @@ static void cq_resize_beside(struct kunit *test)
 static void cq_resize_lies(struct kunit *test)
 {
 	struct told *told = queue(test);
-	struct weft_cq_move move = {};
+	struct weft_cq_move *move = zeroed(test, sizeof(*move));
 	void *mem;
 
-	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS, sizeof(struct weft_cqe),
-					       NULL, NULL), 0);
-	KUNIT_ASSERT_EQ(test, weft_ring_create(&move.to, SLOTS, sizeof(struct weft_cqe),
-					       NULL, NULL), 0);
+	vmalloc_ring(test, &told->cq.ring, SLOTS);
+	vmalloc_ring(test, &move->to, SLOTS);
 	mem = told->cq.ring.mem;
 	told->cq.ring.head = 7;
 	ctl(told)->consumer = 7;
 	add(told, 0);
 	mutex_lock(&told->cq.resizing);
-	KUNIT_EXPECT_EQ(test, weft_cq_move_begin(&told->cq, &move), 0);
+	KUNIT_EXPECT_EQ(test, weft_cq_move_begin(&told->cq, move), 0);
 	ctl(told)->consumer = 6; /* back, to an entry that was not moved */
-	KUNIT_EXPECT_EQ(test, weft_cq_move_on(&told->cq, &move), -EINVAL);
+	KUNIT_EXPECT_EQ(test, weft_cq_move_on(&told->cq, move), -EINVAL);
 	ctl(told)->consumer = 9; /* beyond what there is */
-	KUNIT_EXPECT_EQ(test, weft_cq_move_on(&told->cq, &move), -EINVAL);
+	KUNIT_EXPECT_EQ(test, weft_cq_move_on(&told->cq, move), -EINVAL);
 	mutex_unlock(&told->cq.resizing);
 	KUNIT_EXPECT_PTR_EQ(test, told->cq.ring.mem, mem);
-	weft_ring_destroy(&told->cq.ring);
-	weft_ring_destroy(&move.to);
 }
 
 /* What was put off is told of where it fills the smaller ring. */
@@ -639,17 +614,14 @@ static void cq_moderate_resize(struct kunit *test)
 {
 	struct told *told = queue(test);
 
-	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS, sizeof(struct weft_cqe),
-					       NULL, NULL), 0);
+	vmalloc_ring(test, &told->cq.ring, SLOTS);
 	weft_modify_cq(&told->cq.ib, SLOTS, 0);
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	add(told, 0);
-	add(told, 1);
-	KUNIT_EXPECT_EQ(test, told->events, 0U);
+	adds(test, told, 1, 0U);
 	KUNIT_EXPECT_EQ(test, weft_resize_cq(&told->cq.ib, 2, NULL), 0);
 	KUNIT_EXPECT_EQ(test, told->events, 1U);
 	KUNIT_EXPECT_EQ(test, told->errors, 0U);
-	weft_ring_destroy(&told->cq.ring);
 }
 
 static void cq_resize_refuses(struct kunit *test)
@@ -699,8 +671,8 @@ static void cq_end(struct kunit *test)
 	struct told *told = queue(test);
 	struct late_call late = { .told = told };
 
-	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS, sizeof(struct weft_cqe),
-					       NULL, NULL), 0);
+	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS, sizeof(struct weft_cqe), NULL,
+					       NULL), 0);
 	told->cq.ib.device = &dev->ib;
 	told->cq.ib.poll_ctx = IB_POLL_WORKQUEUE;
 	INIT_WORK(&told->cq.ib.work, work_for_consumer);
