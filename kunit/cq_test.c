@@ -60,7 +60,8 @@ static void ring_end(struct kunit *test, void *ring)
 /* Gives a queue, or a move, a ring in vmalloc memory, as resizing frees it. */
 static void vmalloc_ring(struct kunit *test, struct weft_ring *ring, u32 slots)
 {
-	KUNIT_ASSERT_EQ(test, weft_ring_create(ring, slots, sizeof(struct weft_cqe), NULL, NULL), 0);
+	KUNIT_ASSERT_EQ(test, weft_ring_create(ring, slots, sizeof(struct weft_cqe), NULL, NULL),
+			0);
 	at_end(test, ring_end, ring);
 }
 

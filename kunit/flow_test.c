@@ -189,8 +189,10 @@ static void flow_reads(struct kunit *test)
 		struct flow *f = flow_odd(test, i);
 
 		for (u32 k = 0; k < 5; k++) {
-			end_post_to(f->a, WEFT_OP_READ, 20000 * k, 3 + 4999 * k, 250000 + 20000 * k);
-			end_post_to(f->b, WEFT_OP_READ, 20000 * k, 3 + 4999 * k, 250000 + 20000 * k);
+			end_post_to(f->a, WEFT_OP_READ, 20000 * k, 3 + 4999 * k,
+				    250000 + 20000 * k);
+			end_post_to(f->b, WEFT_OP_READ, 20000 * k, 3 + 4999 * k,
+				    250000 + 20000 * k);
 		}
 		end_ring(f->a);
 		end_ring(f->b);

@@ -22,9 +22,10 @@ static struct meeting *talk_new(struct kunit *test, bool visited)
 }
 
 /* The application was told of @event and of the first bytes of @len, as many as an event counts. */
-static const struct host_event *expect_said(struct kunit *test, struct meeting *t, int event, u16 len)
+static const struct host_event *expect_said(struct kunit *test, struct meeting *t, int event,
+					    int status, u16 len)
 {
-	const struct host_event *e = host_expect(test, t->h, event, 0);
+	const struct host_event *e = host_expect(test, t->h, event, status);
 
 	KUNIT_EXPECT_EQ(test, (int)e->private_len, min_t(int, len, U8_MAX));
 	KUNIT_EXPECT_EQ(test, memcmp(e->private, said, e->private_len), 0);
@@ -83,7 +84,8 @@ static void private_of_reply(struct kunit *test)
 			meeting_accept(test, t);
 			expect_heard(test, t, false, 0);
 			peer_sends_with(test, t->peer, &reply, said, lengths[i]);
-			expect_said(test, t, IW_CM_EVENT_CONNECT_REPLY, lengths[i]);
+			expect_said(test, t, IW_CM_EVENT_CONNECT_REPLY,
+				    reply.reject ? -ECONNREFUSED : 0, lengths[i]);
 			if (!reply.reject) {
 				weft_engine_error(host_qp(t->h));
 				settle();
@@ -108,7 +110,7 @@ static void private_of_visitor(struct kunit *test)
 				continue;
 			t = talk_new(test, true);
 			peer_sends_with(test, t->peer, &request, said, lengths[i]);
-			meeting_announced(t, expect_said(test, t, IW_CM_EVENT_CONNECT_REQUEST,
+			meeting_announced(t, expect_said(test, t, IW_CM_EVENT_CONNECT_REQUEST, 0,
 							 lengths[i]));
 			KUNIT_EXPECT_EQ(test, weft_iw_reject(&t->id, NULL, 0), 0);
 			settle();
@@ -131,7 +133,8 @@ static void private_of_answer(struct kunit *test)
 			if (kind & 1)
 				request = (struct weft_mpa_frame){ .revision = 1, .crc = true };
 			peer_sends(test, t->peer, &request, "");
-			meeting_announced(t, expect_said(test, t, IW_CM_EVENT_CONNECT_REQUEST, 0));
+			meeting_announced(t, expect_said(test, t, IW_CM_EVENT_CONNECT_REQUEST, 0,
+							 0));
 			ret = kind & 2 ? weft_iw_reject(&t->id, said, lengths[i]) :
 					 weft_iw_accept(&t->id, &param);
 			/* What cannot be said is a refusal. */

@@ -96,6 +96,13 @@ static void rx_unreadable(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory, 0, END_MEMORY), NULL);
 }
 
+/* An FPDU that is its message's last, and what is wrong with one. */
+#define HDR(op, ...)	{ .opcode = WEFT_RDMAP_##op, .last = true, __VA_ARGS__ }
+#define A_WRITE(key, at) HDR(WRITE, .tagged = true, .stag = (key), .to = (at))
+#define UNTAGGED(code)	{ WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_##code }
+#define TAGGED(code)	{ WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_##code }
+#define OPERATION(code)	{ WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_##code }
+
 /* What a receiver must not take, and what it calls it. */
 static void rx_refused(struct kunit *test)
 {
@@ -107,53 +114,29 @@ static void rx_refused(struct kunit *test)
 		u8 version;	/* first bytes that the encoder would not write */
 		u8 rdmap;
 	} cases[] = {
-		{ "a SEND's number", { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 2 }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MSN_RANGE } },
-		{ "a SEND's offset", { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 1,
-		  .mo = 1 }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MO } },
-		{ "too long for its receive", { .opcode = WEFT_RDMAP_SEND, .last = true,
-		  .msn = 1 }, 101,
-		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_TOO_LONG } },
-		{ "a queue that is not the opcode's", { .opcode = WEFT_RDMAP_SEND, .last = true,
-		  .qn = 1, .msn = 1 }, 4,
-		  { WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_OPCODE } },
-		{ "a queue that is none", { .opcode = WEFT_RDMAP_SEND, .last = true,
-		  .qn = 9, .msn = 1 }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_QN } },
-		{ "a key that nobody has", { .opcode = WEFT_RDMAP_WRITE, .tagged = true,
-		  .last = true, .stag = 0x12300, .to = END_IOVA }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG } },
-		{ "a key of another domain", { .opcode = WEFT_RDMAP_WRITE, .tagged = true,
-		  .last = true, .stag = STAG_OTHER_PD, .to = IOVA }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_NOT_ASSOCIATED } },
-		{ "a key without the right", { .opcode = WEFT_RDMAP_WRITE, .tagged = true,
-		  .last = true, .stag = STAG, .to = IOVA }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG } },
-		{ "behind the end", { .opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = true,
-		  .stag = END_STAG, .to = END_IOVA + END_MEMORY - 3 }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_BOUNDS } },
-		{ "around the end", { .opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = true,
-		  .stag = END_STAG, .to = U64_MAX - 1 }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_WRAP } },
-		{ "a key that no peer may invalidate", { .opcode = WEFT_RDMAP_SEND_INV,
-		  .last = true, .msn = 1, .inv_stag = END_STAG }, 4,
-		  { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RO_CANNOT_INVALIDATE } },
-		{ "a read's number", { .opcode = WEFT_RDMAP_READ_REQ, .last = true, .qn = 1,
-		  .msn = 3 }, WEFT_READ_REQ_LEN,
-		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MSN_RANGE } },
-		{ "a read that is too long", { .opcode = WEFT_RDMAP_READ_REQ, .last = true,
-		  .qn = 1, .msn = 1 }, WEFT_READ_REQ_LEN + 1,
-		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_TOO_LONG } },
-		{ "an answer that nobody asked for", { .opcode = WEFT_RDMAP_READ_RESP,
-		  .tagged = true, .last = true, .stag = 1 }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG } },
+		{ "a SEND's number", HDR(SEND, .msn = 2), 4, UNTAGGED(MSN_RANGE) },
+		{ "a SEND's offset", HDR(SEND, .msn = 1, .mo = 1), 4, UNTAGGED(MO) },
+		{ "too long for its receive", HDR(SEND, .msn = 1), 101, UNTAGGED(TOO_LONG) },
+		{ "a queue that is not the opcode's", HDR(SEND, .qn = 1, .msn = 1), 4,
+		  OPERATION(OPCODE) },
+		{ "a queue that is none", HDR(SEND, .qn = 9, .msn = 1), 4, UNTAGGED(QN) },
+		{ "a key that nobody has", A_WRITE(0x12300, END_IOVA), 4, TAGGED(STAG) },
+		{ "a key of another domain", A_WRITE(STAG_OTHER_PD, IOVA), 4, TAGGED(NOT_ASSOCIATED) },
+		{ "a key without the right", A_WRITE(STAG, IOVA), 4, TAGGED(STAG) },
+		{ "behind the end", A_WRITE(END_STAG, END_IOVA + END_MEMORY - 3), 4, TAGGED(BOUNDS) },
+		{ "around the end", A_WRITE(END_STAG, U64_MAX - 1), 4, TAGGED(WRAP) },
+		{ "a key that no peer may invalidate", HDR(SEND_INV, .msn = 1, .inv_stag = END_STAG),
+		  4, { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RO_CANNOT_INVALIDATE } },
+		{ "a read's number", HDR(READ_REQ, .qn = 1, .msn = 3), WEFT_READ_REQ_LEN,
+		  UNTAGGED(MSN_RANGE) },
+		{ "a read that is too long", HDR(READ_REQ, .qn = 1, .msn = 1), WEFT_READ_REQ_LEN + 1,
+		  UNTAGGED(TOO_LONG) },
+		{ "an answer that nobody asked for", HDR(READ_RESP, .tagged = true, .stag = 1), 4,
+		  TAGGED(STAG) },
 		{ "an opcode that is none", { .opcode = 15, .last = true, .msn = 1 }, 4,
-		  { WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_OPCODE } },
-		{ "DDP's version", { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 1 }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_VERSION }, .version = 1 },
-		{ "RDMAP's version", { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 1 }, 4,
-		  { WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_VERSION }, .rdmap = 1 },
+		  OPERATION(OPCODE) },
+		{ "DDP's version", HDR(SEND, .msn = 1), 4, UNTAGGED(VERSION), .version = 1 },
+		{ "RDMAP's version", HDR(SEND, .msn = 1), 4, OPERATION(VERSION), .rdmap = 1 },
 	};
 	static const u8 zeroes[200];
 	u32 i, cut;

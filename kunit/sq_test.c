@@ -31,12 +31,6 @@ static struct weft_sq_wr *draft(struct bench *b)
 	return wr;
 }
 
-static void post(struct bench *b, u32 blocks)
-{
-	b->posted += blocks;
-	ctl(b)->producer = b->posted; /* read later, by this thread */
-}
-
 /* What became of the work request at the head of the ring. */
 struct verdict {
 	bool begun;
@@ -65,33 +59,30 @@ static struct verdict take(struct bench *b)
 /* Posts the draft as it stands and says what became of it. */
 static struct verdict try(struct bench *b, u32 blocks)
 {
-	post(b, blocks);
+	b->posted += blocks;
+	ctl(b)->producer = b->posted; /* read later, by this thread */
 	return take(b);
+}
+
+static void expect_verdict(struct kunit *test, struct verdict v, bool good, u8 status, u8 vendor,
+			   const char *what)
+{
+	KUNIT_EXPECT_EQ_MSG(test, v.begun, good, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, v.status, good ? IB_WC_SUCCESS : status, "%s", what);
+	if (!good)
+		KUNIT_EXPECT_EQ_MSG(test, v.vendor, vendor, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, v.state, good ? IB_QPS_RTS : IB_QPS_ERR, "%s", what);
 }
 
 static void expect_taken(struct kunit *test, struct verdict v, const char *what)
 {
-	KUNIT_EXPECT_TRUE_MSG(test, v.begun, "%s", what);
-	KUNIT_EXPECT_EQ_MSG(test, v.status, IB_WC_SUCCESS, "%s", what);
-	KUNIT_EXPECT_EQ_MSG(test, v.state, IB_QPS_RTS, "%s", what);
+	expect_verdict(test, v, true, 0, 0, what);
 }
 
-static void expect_refused(struct kunit *test, struct verdict v, u8 status,
-			   u8 vendor, const char *what)
+static void expect_refused(struct kunit *test, struct verdict v, u8 status, u8 vendor,
+			   const char *what)
 {
-	KUNIT_EXPECT_FALSE_MSG(test, v.begun, "%s", what);
-	KUNIT_EXPECT_EQ_MSG(test, v.status, status, "%s", what);
-	KUNIT_EXPECT_EQ_MSG(test, v.vendor, vendor, "%s", what);
-	KUNIT_EXPECT_EQ_MSG(test, v.state, IB_QPS_ERR, "%s", what);
-}
-
-static void expect_verdict(struct kunit *test, struct verdict v, bool good,
-			   u8 status, u8 vendor, const char *what)
-{
-	if (good)
-		expect_taken(test, v, what);
-	else
-		expect_refused(test, v, status, vendor, what);
+	expect_verdict(test, v, false, status, vendor, what);
 }
 
 static void sq_opcodes(struct kunit *test)
@@ -100,13 +91,11 @@ static void sq_opcodes(struct kunit *test)
 
 	for (unsigned int opcode = 0; opcode < 256; opcode++) {
 		struct bench *b = setup(test, ORD);
-		struct verdict v;
 
 		draft(b)->opcode = opcode;
-		v = try(b, 1);
 		snprintf(what, sizeof(what), "opcode %u", opcode);
 		/* The draft has an SGE, which a bind and an invalidation do not take. */
-		expect_verdict(test, v, opcode == WEFT_OP_SEND || opcode == WEFT_OP_SEND_INV ||
+		expect_verdict(test, try(b, 1), opcode == WEFT_OP_SEND || opcode == WEFT_OP_SEND_INV ||
 			       opcode == WEFT_OP_WRITE || opcode == WEFT_OP_READ,
 			       IB_WC_LOC_QP_OP_ERR, opcode == WEFT_OP_LOCAL_INV ||
 			       opcode == WEFT_OP_BIND_MW ? WEFT_VE_BLOCKS :
@@ -116,59 +105,61 @@ static void sq_opcodes(struct kunit *test)
 	}
 }
 
+/* A work request of one block, and what becomes of it if its status is not 0. */
+struct attempt {
+	const char *what;
+	u8 opcode, num_sge, flags;
+	u32 length, lkey, ord;	/* the length also of what is inline */
+	u64 remote;
+	u8 status, vendor;
+};
+
+#define OP_ERR	IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE
+#define LEN_ERR	IB_WC_LOC_LEN_ERR, WEFT_VE_ATOMIC
+
+static void try_each(struct kunit *test, bool extended, const struct attempt *a, size_t num)
+{
+	for (; num--; a++) {
+		struct bench *b = setup(test, a->ord);
+		struct weft_sq_wr *wr = draft(b);
+
+		b->engine.qp.agreed.extended = extended;
+		wr->opcode = a->opcode;
+		wr->num_sge = a->num_sge;
+		wr->flags |= a->flags;
+		wr->remote_addr = a->remote;
+		wr->sge[0].length = a->length;
+		wr->sge[0].lkey = a->lkey;
+		if (a->flags & WEFT_WR_INLINE)
+			wr->inline_len = a->length;
+		expect_verdict(test, try(b, 1), !a->status, a->status, a->vendor, a->what);
+		end_now(test, b);
+	}
+}
+
 /* Immediate data and atomics, with a peer that does them. */
 static void sq_extended(struct kunit *test)
 {
-	static const struct {
-		const char *what;
-		u8 opcode, num_sge, flags;
-		u32 length, lkey, ord;
-		u64 remote;
-		u8 status, vendor;
-	} cases[] = {
+	static const struct attempt cases[] = {
 		{ "SEND_IMM", WEFT_OP_SEND_IMM, 1, 0, 64, STAG, 0, 1 },
 		{ "WRITE_IMM", WEFT_OP_WRITE_IMM, 1, 0, 64, STAG, 0, 1 },
 		{ "WRITE_IMM of nothing", WEFT_OP_WRITE_IMM, 0, 0, 0, 0, 0, 1 },
 		{ "inline", WEFT_OP_WRITE_IMM, 0, WEFT_WR_INLINE, 0, 0, 0, 1 },
 		{ "CMP_SWP", WEFT_OP_CMP_SWP, 1, 0, 8, STAG, ORD, 16 },
 		{ "FETCH_ADD", WEFT_OP_FETCH_ADD, 1, 0, 8, STAG, ORD, 8 },
-		{ "ORD 0", WEFT_OP_FETCH_ADD, 1, 0, 8, STAG, 0, 8,
-		  IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE },
-		{ "inline atomic", WEFT_OP_CMP_SWP, 0, WEFT_WR_INLINE, 0, 0, ORD, 8,
-		  IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE },
-		{ "no result", WEFT_OP_FETCH_ADD, 0, 0, 0, 0, ORD, 8,
-		  IB_WC_LOC_LEN_ERR, WEFT_VE_ATOMIC },
-		{ "two results", WEFT_OP_FETCH_ADD, 2, 0, 8, STAG, ORD, 8,
-		  IB_WC_LOC_LEN_ERR, WEFT_VE_ATOMIC },
-		{ "short result", WEFT_OP_CMP_SWP, 1, 0, 7, STAG, ORD, 8,
-		  IB_WC_LOC_LEN_ERR, WEFT_VE_ATOMIC },
-		{ "long result", WEFT_OP_CMP_SWP, 1, 0, 9, STAG, ORD, 8,
-		  IB_WC_LOC_LEN_ERR, WEFT_VE_ATOMIC },
+		{ "ORD 0", WEFT_OP_FETCH_ADD, 1, 0, 8, STAG, 0, 8, OP_ERR },
+		{ "inline atomic", WEFT_OP_CMP_SWP, 0, WEFT_WR_INLINE, 0, 0, ORD, 8, OP_ERR },
+		{ "no result", WEFT_OP_FETCH_ADD, 0, 0, 0, 0, ORD, 8, LEN_ERR },
+		{ "two results", WEFT_OP_FETCH_ADD, 2, 0, 8, STAG, ORD, 8, LEN_ERR },
+		{ "short result", WEFT_OP_CMP_SWP, 1, 0, 7, STAG, ORD, 8, LEN_ERR },
+		{ "long result", WEFT_OP_CMP_SWP, 1, 0, 9, STAG, ORD, 8, LEN_ERR },
 		{ "unaligned", WEFT_OP_CMP_SWP, 1, 0, 8, STAG, ORD, 12,
 		  IB_WC_LOC_QP_OP_ERR, WEFT_VE_ATOMIC },
-		{ "no right to write", WEFT_OP_FETCH_ADD, 1, 0, 8,
-		  STAG_READ_ONLY, ORD, 8, IB_WC_LOC_PROT_ERR,
-		  WEFT_VE_LOCAL_ACCESS },
+		{ "no right to write", WEFT_OP_FETCH_ADD, 1, 0, 8, STAG_READ_ONLY, ORD, 8,
+		  IB_WC_LOC_PROT_ERR, WEFT_VE_LOCAL_ACCESS },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct bench *b = setup(test, cases[i].ord);
-		struct weft_sq_wr *wr = draft(b);
-
-		b->engine.qp.agreed.extended = true;
-		wr->opcode = cases[i].opcode;
-		wr->num_sge = cases[i].num_sge;
-		wr->flags |= cases[i].flags;
-		wr->remote_addr = cases[i].remote;
-		wr->sge[0].length = cases[i].length;
-		wr->sge[0].lkey = cases[i].lkey;
-		if (cases[i].status)
-			expect_refused(test, try(b, 1), cases[i].status,
-				       cases[i].vendor, cases[i].what);
-		else
-			expect_taken(test, try(b, 1), cases[i].what);
-		end_now(test, b);
-	}
+	try_each(test, true, cases, ARRAY_SIZE(cases));
 }
 
 /* An atomic counts among the reads, and is done when it was answered. */
@@ -207,34 +198,15 @@ static void sq_atomic_order(struct kunit *test)
 /* A read needs somewhere to put the answer, and a peer that allows reads. */
 static void sq_read(struct kunit *test)
 {
-	struct weft_sq_wr *wr;
-	struct bench *b;
+	static const struct attempt cases[] = {
+		{ "ORD 0", WEFT_OP_READ, 1, 0, 64, STAG, 0, 0, OP_ERR },
+		{ "inline", WEFT_OP_READ, 0, WEFT_WR_INLINE, 8, STAG, ORD, 0, OP_ERR },
+		{ "no right to write", WEFT_OP_READ, 1, 0, 64, STAG_READ_ONLY, ORD, 0,
+		  IB_WC_LOC_PROT_ERR, WEFT_VE_LOCAL_ACCESS },
+		{ "a send needs no right to write", WEFT_OP_SEND, 1, 0, 64, STAG_READ_ONLY, ORD },
+	};
 
-	b = setup(test, 0);
-	draft(b)->opcode = WEFT_OP_READ;
-	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE, "ORD 0");
-	end_now(test, b);
-
-	b = setup(test, ORD);
-	wr = draft(b);
-	wr->opcode = WEFT_OP_READ;
-	wr->flags |= WEFT_WR_INLINE;
-	wr->num_sge = 0;
-	wr->inline_len = 8;
-	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE, "inline");
-	end_now(test, b);
-
-	b = setup(test, ORD);
-	wr = draft(b);
-	wr->opcode = WEFT_OP_READ;
-	wr->sge[0].lkey = STAG_READ_ONLY;
-	expect_refused(test, try(b, 1), IB_WC_LOC_PROT_ERR,
-		       WEFT_VE_LOCAL_ACCESS, "no right to write");
-	end_now(test, b);
-
-	b = setup(test, ORD);
-	draft(b)->sge[0].lkey = STAG_READ_ONLY;
-	expect_taken(test, try(b, 1), "a send needs no right to write");
+	try_each(test, false, cases, ARRAY_SIZE(cases));
 }
 
 static void sq_blocks(struct kunit *test)
@@ -244,15 +216,13 @@ static void sq_blocks(struct kunit *test)
 		u32 posted;
 		bool good;
 	} cases[] = {
-		{ 1, 0, 1, true }, { 1, 2, 1, true }, { 2, 3, 2, true },
-		{ 2, 6, 2, true },
-		{ 0, 1, 1 }, { 2, 1, 2 }, { 1, 3, 1 }, { 2, 2, 2 },
-		{ 6, 1, 6 }, { 255, 1, 16 }, { 5, 6, 5 },
+		{ 1, 0, 1, true }, { 1, 2, 1, true }, { 2, 3, 2, true }, { 2, 6, 2, true },
+		{ 0, 1, 1 }, { 2, 1, 2 }, { 1, 3, 1 }, { 2, 2, 2 }, { 6, 1, 6 }, { 255, 1, 16 },
+		{ 5, 6, 5 },
 		/* more than was posted */
 		{ 2, 3, 1 }, { 5, 6, 4 },
 		/* more SGEs than the queue pair was made for */
-		{ 3, 7, 3 }, { 5, 16, 5 }, { 5, 17, 5 }, { 5, 255, 5 },
-		{ 1, 255, 1 },
+		{ 3, 7, 3 }, { 5, 16, 5 }, { 5, 17, 5 }, { 5, 255, 5 }, { 1, 255, 1 },
 	};
 	char what[40];
 
@@ -260,16 +230,15 @@ static void sq_blocks(struct kunit *test)
 		struct bench *b = setup(test, ORD);
 		struct weft_sq_wr *wr = draft(b);
 		struct weft_sge *sge = wr->sge;
-		struct verdict v;
 
 		wr->num_blocks = cases[i].num_blocks;
 		wr->num_sge = cases[i].num_sge;
 		for (int n = 0; n < 32; n++)
 			sge[n] = (struct weft_sge){ IOVA, 1, STAG };
-		v = try(b, cases[i].posted);
 		snprintf(what, sizeof(what), "%u blocks, %u SGEs, %u posted",
 			 cases[i].num_blocks, cases[i].num_sge, cases[i].posted);
-		expect_verdict(test, v, cases[i].good, IB_WC_LOC_QP_OP_ERR, WEFT_VE_BLOCKS, what);
+		expect_verdict(test, try(b, cases[i].posted), cases[i].good, IB_WC_LOC_QP_OP_ERR,
+			       WEFT_VE_BLOCKS, what);
 		end_now(test, b);
 	}
 }
@@ -280,17 +249,14 @@ static void sq_flags(struct kunit *test)
 	char what[24];
 
 	for (int bit = 0; bit < 8; bit++) {
-		struct bench *b = setup(test, ORD);
-		struct verdict v;
+		struct bench *b;
 
-		if (BIT(bit) == WEFT_WR_INLINE) {
-			end_now(test, b);
+		if (BIT(bit) == WEFT_WR_INLINE)
 			continue;
-		}
+		b = setup(test, ORD);
 		draft(b)->flags |= BIT(bit);
-		v = try(b, 1);
 		snprintf(what, sizeof(what), "flag %u", bit);
-		expect_verdict(test, v, BIT(bit) <= WEFT_WR_FENCE, IB_WC_LOC_QP_OP_ERR,
+		expect_verdict(test, try(b, 1), BIT(bit) <= WEFT_WR_FENCE, IB_WC_LOC_QP_OP_ERR,
 			       WEFT_VE_OPCODE, what);
 		end_now(test, b);
 	}
@@ -324,16 +290,15 @@ static void sq_inline(struct kunit *test)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct bench *b = setup(test, ORD);
 		struct weft_sq_wr *wr = draft(b);
-		struct verdict v;
 
 		wr->flags = cases[i].flags;
 		wr->inline_len = cases[i].inline_len;
 		wr->num_blocks = cases[i].num_blocks;
 		wr->num_sge = cases[i].num_sge;
-		v = try(b, cases[i].num_blocks);
 		snprintf(what, sizeof(what), "inline %u, %u blocks, %u SGEs", cases[i].inline_len,
 			 cases[i].num_blocks, cases[i].num_sge);
-		expect_verdict(test, v, cases[i].good, IB_WC_LOC_QP_OP_ERR, WEFT_VE_BLOCKS, what);
+		expect_verdict(test, try(b, cases[i].num_blocks), cases[i].good,
+			       IB_WC_LOC_QP_OP_ERR, WEFT_VE_BLOCKS, what);
 		end_now(test, b);
 	}
 }
@@ -361,14 +326,12 @@ static void sq_keys(struct kunit *test)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct bench *b = setup(test, ORD);
 		struct weft_sq_wr *wr = draft(b);
-		struct verdict v;
 
 		/* The second of two: the first does not vouch for it. */
 		wr->num_sge = 2;
 		wr->sge[1] = cases[i].sge;
-		v = try(b, 1);
 		snprintf(what, sizeof(what), "case %zu", i);
-		expect_verdict(test, v, cases[i].vendor == WEFT_VE_NONE,
+		expect_verdict(test, try(b, 1), cases[i].vendor == WEFT_VE_NONE,
 			       IB_WC_LOC_PROT_ERR, cases[i].vendor, what);
 		end_now(test, b);
 	}
@@ -396,16 +359,15 @@ static void sq_lengths(struct kunit *test)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct bench *b = setup(test, ORD);
 		struct weft_sq_wr *wr = draft(b);
-		struct verdict v;
 
 		wr->num_sge = 2;
 		for (int n = 0; n < 2; n++)
 			wr->sge[n] = (struct weft_sge){
 				IOVA, cases[i].length[n], STAG_ALL
 			};
-		v = try(b, 1);
 		snprintf(what, sizeof(what), "%#x + %#x", cases[i].length[0], cases[i].length[1]);
-		expect_verdict(test, v, cases[i].good, IB_WC_LOC_LEN_ERR, WEFT_VE_LENGTH, what);
+		expect_verdict(test, try(b, 1), cases[i].good, IB_WC_LOC_LEN_ERR, WEFT_VE_LENGTH,
+			       what);
 		if (cases[i].good)
 			KUNIT_EXPECT_EQ(test, b->engine.tx.msg.total,
 					cases[i].length[0] + cases[i].length[1]);

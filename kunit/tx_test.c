@@ -20,7 +20,8 @@ static void send_lengths(struct kunit *test, struct tx_bench *t)
 	KUNIT_EXPECT_EQ(test, end_ring(t->e), 0);
 	drain(test, t);
 	for (i = 0, offset = 0; i < ARRAY_SIZE(lengths); i++) {
-		expect_message(test, t, send_hdr(i + 1, 0, false), t->e->memory + offset, lengths[i]);
+		expect_message(test, t, send_hdr(i + 1, 0, false), t->e->memory + offset,
+			       lengths[i]);
 		expect_done(test, t->e, 0x1000 + i, IB_WC_SUCCESS);
 		offset += lengths[i] + 13;
 	}
