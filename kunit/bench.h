@@ -116,10 +116,8 @@ static inline struct bench *bench_make(struct kunit *test, u16 ord)
 	b->mr[2].pd = &b->other_pd;
 	region(test, b, 3, STAG_ALL);
 	b->mr[3].all_memory = true;
-
 	spin_lock_init(&b->cq.lock);
 	ring_memory(test, &b->cq.ring, ENTRIES, sizeof(struct weft_cqe));
-
 	b->entry.ib = &qp->ib;
 	kref_init(&b->entry.refs);
 	init_completion(&b->entry.gone);

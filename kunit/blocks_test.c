@@ -274,7 +274,6 @@ static void dmabuf_with(struct kunit *test, const struct dma_buf_ops *ops)
 
 	KUNIT_EXPECT_EQ(test, try_get(buf, PAGE_SIZE, PAGE_SIZE + 1, 0), -EINVAL);
 	KUNIT_EXPECT_EQ(test, try_get(buf, U64_MAX, 2, 0), -EINVAL);
-
 	d = weft_dmabuf_get(buf, 10, 2 * PAGE_SIZE - 10, IB_ACCESS_LOCAL_WRITE, &blocks);
 	KUNIT_ASSERT_EQ(test, PTR_ERR_OR_ZERO(d), 0);
 	KUNIT_EXPECT_EQ(test, e.maps, 1);
@@ -334,7 +333,6 @@ static void dmabuf_rights(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, try_get(buf, 0, PAGE_SIZE, write), -EACCES);
 	dma_buf_put(buf);
 	end_export(test, &e);
-
 	reinit_completion(&e.released);
 	buf = export(test, &e, &exporter_at_rest, O_RDWR);
 	KUNIT_EXPECT_EQ(test, try_get(buf, 0, PAGE_SIZE, write), 0);

@@ -135,13 +135,11 @@ static void chunks_start_over(struct kunit *test)
 	c = room(test, &chunks, 100, 100);
 	KUNIT_EXPECT_PTR_NE(test, c->page, page);
 	put_page(page);
-
 	c->fill = 100;
 	c->sent = 100;
 	weft_chunks_taken(&chunks);
 	KUNIT_EXPECT_EQ(test, c->fill, 0U);
 	KUNIT_EXPECT_EQ(test, c->sent, 0U);
-
 	c->fill = PAGE_SIZE - 50;
 	c->sent = PAGE_SIZE - 50;
 	page = c->page;
@@ -180,7 +178,6 @@ static void chunks_rest(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_chunks_rest(&chunks));
 	KUNIT_EXPECT_EQ(test, chunks.num, 0U);
 	KUNIT_EXPECT_EQ(test, chunks.num_spares, 0U);
-
 	room(test, &chunks, 100, 100);
 	KUNIT_EXPECT_FALSE(test, weft_chunks_rest(&chunks));
 	KUNIT_EXPECT_EQ(test, chunks.num, 1U);

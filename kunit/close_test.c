@@ -27,7 +27,6 @@ static void close_delivers(struct kunit *test, bool in_order)
 	say(e, 2, "message2");
 	settle();
 	KUNIT_EXPECT_EQ(test, end_count(e, WEFT_CNT_RNR_STALLS), 1ULL);
-
 	/* Nobody reads while we hold this lock. */
 	weft_baton_lock(&e->qp->tx_lock);
 	end_receive(e, 1, 0, 8);
@@ -40,7 +39,6 @@ static void close_delivers(struct kunit *test, bool in_order)
 	KUNIT_EXPECT_TRUE(test, weft_engine_stop(e->qp));
 	weft_qp_unlock(e->qp);
 	settle();
-
 	expect_done(test, e, 1, in_order ? IB_WC_SUCCESS : IB_WC_WR_FLUSH_ERR);
 	expect_done(test, e, 2, in_order ? IB_WC_SUCCESS : IB_WC_WR_FLUSH_ERR);
 	expect_done(test, e, 3, IB_WC_WR_FLUSH_ERR);

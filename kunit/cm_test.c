@@ -276,7 +276,6 @@ static void cm_revision_1(struct kunit *test)
 	host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, 0);
 	expect_closed(test, c);
 	end_now(test, c);
-
 	c = called(test);
 	weft_llp_close(&c->peer->llp, true);
 	meeting_accept(test, c);
@@ -286,7 +285,6 @@ static void cm_revision_1(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, server_accept(c->server), NULL);
 	host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, -ECONNRESET);
 	end_now(test, c);
-
 	/* A second try that nobody pays for is none. */
 	c = called(test);
 	fake_faults.charge = -ENOMEM;
@@ -337,7 +335,6 @@ static void cm_disagreed(struct kunit *test)
 	weft_llp_shutdown(&c->peer->llp);
 	KUNIT_EXPECT_EQ(test, (int)host_state(c->h), (int)WEFT_CONN_CLOSED);
 	end_now(test, c);
-
 	/* A peer that wants markers gets them there, too. */
 	c = called(test);
 	reply.markers = true;
@@ -513,7 +510,6 @@ static void cm_markers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_get_be16(c->private + WEFT_MARKER_LEN), 14);
 	expect_closed(test, c);
 	end_now(test, c);
-
 	v = meeting_new(test, true);
 	request.markers = true;
 	peer_sends(test, v->peer, &request, "hello");

@@ -57,7 +57,6 @@ static void conn_tx_lock_taken(struct kunit *test)
 	weft_conn_get(bound);
 	KUNIT_ASSERT_EQ(test, weft_engine_bind(qp, &bound->user), 0);
 	bound->qp = qp;
-
 	weft_baton_lock(&qp->tx_lock);
 	weft_conn_post(bound, WEFT_EV_EVICT);
 	weft_conn_post(other, WEFT_EV_EVICT);
@@ -69,7 +68,6 @@ static void conn_tx_lock_taken(struct kunit *test)
 	flush_workqueue(weft_conn_wq);
 	KUNIT_EXPECT_EQ(test, (int)bound->state, (int)WEFT_CONN_CLOSED);
 	KUNIT_EXPECT_EQ(test, wanted_of(qp), 0UL);
-
 	weft_baton_lock(&qp->tx_lock);
 	weft_engine_unbind(qp);
 	weft_qp_unlock(qp);
@@ -95,7 +93,6 @@ static void conn_tx_lock_wanted_twice(struct kunit *test)
 	weft_conn_get(conn);
 	KUNIT_ASSERT_EQ(test, weft_engine_bind(qp, &conn->user), 0);
 	conn->qp = qp;
-
 	weft_baton_lock(&qp->tx_lock);
 	weft_conn_post(conn, WEFT_EV_EVICT);
 	flush_workqueue(weft_conn_wq);
@@ -106,7 +103,6 @@ static void conn_tx_lock_wanted_twice(struct kunit *test)
 	weft_conn_unlock(conn);
 	flush_workqueue(weft_conn_wq);
 	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)WEFT_CONN_CLOSED);
-
 	weft_baton_lock(&qp->tx_lock);
 	weft_engine_unbind(qp);
 	weft_qp_unlock(qp);
@@ -134,7 +130,6 @@ static void conn_many(struct kunit *test)
 		strays += conn[i + 1]->item.entry.next != &conn[i]->item.entry;
 	preempt_enable();
 	KUNIT_EXPECT_EQ(test, strays, 0U);
-
 	for (i = 0; i < ARRAY_SIZE(conn) / 64 + 1; i++)
 		flush_workqueue(weft_conn_wq);
 	for (i = 0; i < ARRAY_SIZE(conn); i++) {

@@ -158,13 +158,11 @@ static void cq_overflow(struct kunit *test)
 		add(told, n);
 	KUNIT_EXPECT_EQ(test, ctl(told)->overflow, 0U);
 	KUNIT_EXPECT_EQ(test, told->errors, 0U);
-
 	add(told, SLOTS);
 	KUNIT_EXPECT_NE(test, ctl(told)->overflow, 0U);
 	KUNIT_EXPECT_EQ(test, told->errors, 1U);
 	for (u32 n = 0; n < SLOTS; n++)
 		KUNIT_EXPECT_EQ(test, slot(told, n)->wr_id, (u64)n);
-
 	/* Lost is lost: room that comes later does not hide the gap. */
 	ctl(told)->consumer = SLOTS;
 	ctl(told)->overflow = 0;
@@ -203,12 +201,10 @@ static void cq_arm_once(struct kunit *test)
 	struct told *told = queue(test);
 
 	adds(test, told, 0, 0U); /* never armed */
-
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	adds(test, told, 1, 1U);
 	KUNIT_EXPECT_EQ(test, ctl(told)->notified, 1U);
 	adds(test, told, 2, 1U); /* one arming, one event */
-
 	ctl(told)->arm = WEFT_CQ_ARM(2, false);
 	adds(test, told, 3, 2U);
 	KUNIT_EXPECT_EQ(test, ctl(told)->notified, 2U);
@@ -222,12 +218,10 @@ static void cq_arm_solicited(struct kunit *test)
 	adds(test, told, 0, 0U);
 	add_solicited(told);
 	KUNIT_EXPECT_EQ(test, told->events, 1U);
-
 	/* An error wakes who waits for solicited completions, too. */
 	ctl(told)->arm = WEFT_CQ_ARM(2, true);
 	add_failed(told);
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
-
 	/* Armed again for all before anything came: the wider one counts. */
 	ctl(told)->consumer = 3;
 	ctl(told)->arm = WEFT_CQ_ARM(3, true);
@@ -270,14 +264,12 @@ static void cq_polled_in_softirq(struct kunit *test)
 	adds(test, told, 0, 1U);
 	KUNIT_EXPECT_TRUE(test, told->softirqs_off);
 	KUNIT_EXPECT_FALSE(test, in_softirq());
-
 	ctl(told)->arm = WEFT_CQ_ARM(2, false);
 	local_irq_save(flags);
 	add(told, 1);
 	local_irq_restore(flags);
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
 	KUNIT_EXPECT_FALSE(test, told->softirqs_off);
-
 	told->cq.ib.poll_ctx = IB_POLL_WORKQUEUE;
 	ctl(told)->arm = WEFT_CQ_ARM(3, false);
 	adds(test, told, 2, 3U);
@@ -322,7 +314,6 @@ static void cq_kernel_arm_keeps_wider(struct kunit *test)
 	weft_req_notify_cq(ib, IB_CQ_NEXT_COMP);
 	weft_req_notify_cq(ib, IB_CQ_SOLICITED);
 	adds(test, told, 0, 1U);
-
 	/* Served, so nothing is left of the wider wish. */
 	weft_req_notify_cq(ib, IB_CQ_SOLICITED);
 	adds(test, told, 1, 1U);
@@ -356,13 +347,11 @@ static void cq_moderate_count(struct kunit *test)
 	adds(test, told, 2, 0U);
 	adds(test, told, 3, 1U);
 	adds(test, told, 4, 1U); /* one arming, one event */
-
 	/* A failure does not wait. */
 	ctl(told)->consumer = 5;
 	ctl(told)->arm = WEFT_CQ_ARM(2, false);
 	add_failed(told);
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
-
 	/* More than fit would never come. */
 	weft_modify_cq(&told->cq.ib, SLOTS + 1, 0);
 	ctl(told)->consumer = told->cq.ring.head;
@@ -371,7 +360,6 @@ static void cq_moderate_count(struct kunit *test)
 	add(told, 7);
 	adds(test, told, 8, 2U);
 	adds(test, told, 9, 3U);
-
 	/* And for one that is full there is no time. */
 	weft_modify_cq(&told->cq.ib, 0, U16_MAX);
 	ctl(told)->consumer = told->cq.ring.head;
@@ -396,7 +384,6 @@ static void cq_moderate_period(struct kunit *test)
 		msleep(20);
 	KUNIT_EXPECT_EQ(test, told->events, 1U);
 	KUNIT_EXPECT_EQ(test, ctl(told)->notified, 1U);
-
 	ctl(told)->consumer = 1;
 	ctl(told)->arm = WEFT_CQ_ARM(2, false);
 	add(told, 1);
@@ -404,13 +391,11 @@ static void cq_moderate_period(struct kunit *test)
 	while (hrtimer_active(&told->cq.mod_timer))
 		msleep(20);
 	KUNIT_EXPECT_EQ(test, told->events, 1U);
-
 	/* And the arming stands: the next one waits for its own time. */
 	add(told, 2);
 	for (int n = 0; n < 1000 && READ_ONCE(told->events) < 2; n++)
 		msleep(20);
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
-
 	weft_modify_cq(&told->cq.ib, 0, 0);
 	ctl(told)->arm = WEFT_CQ_ARM(3, false);
 	adds(test, told, 3, 3U);
@@ -427,14 +412,12 @@ static void cq_moderate_change(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, hrtimer_active(&told->cq.mod_timer));
 	adds(test, told, 1, 1U);
 	KUNIT_EXPECT_FALSE(test, hrtimer_active(&told->cq.mod_timer));
-
 	weft_modify_cq(&told->cq.ib, 4, 0);
 	ctl(told)->consumer = 2;
 	ctl(told)->arm = WEFT_CQ_ARM(2, false);
 	adds(test, told, 2, 1U);
 	weft_modify_cq(&told->cq.ib, 0, 0);
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
-
 	/* The core's own adaptation is not for a queue with a timer. */
 	told->cq.ib.dim = (struct dim *)told;
 	KUNIT_EXPECT_EQ(test, weft_modify_cq(&told->cq.ib, 2, 0), -EOPNOTSUPP);
@@ -472,7 +455,6 @@ static void resize_one(struct kunit *test, int size, u32 at, u32 used)
 	ctl(told)->arm = WEFT_CQ_ARM(7, true);
 	for (n = 0; n < used; n++)
 		add(told, n);
-
 	n = weft_resize_cq(&told->cq.ib, size, NULL);
 	if (used > size) {
 		KUNIT_EXPECT_EQ(test, (int)n, -EINVAL);
@@ -681,7 +663,6 @@ static void cq_end(struct kunit *test)
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	add(told, 0);
 	KUNIT_EXPECT_TRUE(test, hrtimer_active(&told->cq.mod_timer));
-
 	atomic_inc(&told->cq.calls);
 	INIT_WORK_ONSTACK(&late.work, call_late);
 	queue_work(system_wq, &late.work);
@@ -690,7 +671,6 @@ static void cq_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, work_busy(&told->cq.ib.work), 0U);
 	KUNIT_EXPECT_FALSE(test, hrtimer_active(&told->cq.mod_timer));
 	KUNIT_EXPECT_EQ(test, told->events, 0U);
-
 	flush_work(&late.work);
 	destroy_work_on_stack(&late.work);
 	cancel_work_sync(&told->cq.ib.work); /* its memory goes */

@@ -40,7 +40,6 @@ static void crc_vectors(struct kunit *test)
 	for (u32 i = 0; i < 32; i++)
 		data[i] = (u8)(31 - i);
 	expect_crc(test, data, 32, "\x5c\xdb\x3f\x11");
-
 	expect_crc(test, write_fpdu, sizeof(write_fpdu) - WEFT_CRC_LEN,
 		   write_fpdu + sizeof(write_fpdu) - WEFT_CRC_LEN);
 }

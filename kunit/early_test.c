@@ -177,7 +177,6 @@ static void early_writes(struct kunit *test)
 	first_comes(test, b);
 	KUNIT_EXPECT_EQ(test, b->arrivals.turn, 3U);
 	expect_text(test, b, HERE + 8, "early");
-
 	memset(large, 'x', sizeof(large));
 	comes(test, b, 4, write_hdr(HERE + 100, true), large, sizeof(large));
 	expect_early(test, b, 1, sizeof(large));

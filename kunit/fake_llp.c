@@ -260,7 +260,6 @@ static bool carry(struct fake *f)
 	gone = to->closed || to->state == WEFT_LLP_DEAD;
 	room = to->script.hold - min(to->script.hold, to->unread);
 	mutex_unlock(&to->lock);
-
 	mutex_lock(&f->lock);
 	skb = skb_peek(&f->out);
 	if (skb && gone) {
@@ -283,7 +282,6 @@ static bool carry(struct fake *f)
 	if (arrive(to, skb, f->left, NULL, n))
 		fake_tell_readable(to);
 	mutex_unlock(&to->lock);
-
 	mutex_lock(&f->lock);
 	if (f->state != WEFT_LLP_DEAD)
 		leave(f, n);
@@ -319,7 +317,6 @@ static bool carry_end(struct fake *f)
 	f->reset = false;
 	f->fin |= fin;
 	mutex_unlock(&f->lock);
-
 	mutex_lock(&to->lock);
 	if (reset && to->state != WEFT_LLP_DEAD) {
 		die(to, to->ended ? -EPIPE : -ECONNRESET);

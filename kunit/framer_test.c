@@ -62,7 +62,6 @@ static enum weft_rx_verdict take_end(void *ctx)
 {
 	struct taker *t = ctx;
 
-
 	if (t->got != t->len)
 		return WEFT_RX_BAD;
 	for (u32 i = 0; i < t->len; i++)
@@ -282,7 +281,6 @@ static void framer_rows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, give(test, t, bytes, n), n);
 	KUNIT_EXPECT_EQ(test, t->ended, 3U);
 	KUNIT_EXPECT_EQ(test, t->rows, 2U);
-
 	skb_put_data(skb, bytes, n);
 	KUNIT_ASSERT_TRUE(test, weft_packet_readable(skb));
 	p = weft_packet_begin(skb);

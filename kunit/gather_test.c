@@ -183,7 +183,6 @@ static void gather_timer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ctl->need_doorbell, 0U);
 	KUNIT_EXPECT_EQ(test, wanted_of(&b->engine.qp), BIT(WEFT_WANT_TX));
 	KUNIT_EXPECT_EQ(test, (u32)gather->held, 0U);
-
 	b->engine.qp.initiator = false;
 	gather->until = 0;
 	weft_ring_need_doorbell(&b->engine.qp.sq, true);

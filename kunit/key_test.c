@@ -89,7 +89,6 @@ static void key_wraps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, U64_MAX), WEFT_KEY_WRAP);
 	/* Ends inside the region once it has gone round */
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA + 0x1000, U64_MAX - 0xf00), WEFT_KEY_WRAP);
-
 	/* A region may itself end where addresses end. */
 	mr = region(test, U64_MAX - 4095, 4096);
 	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX - 4095, 4096), WEFT_KEY_OK);

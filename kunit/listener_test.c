@@ -127,7 +127,6 @@ static void listener_places(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(third), 0);
 	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(first), 0);
 	b->cm->route.addr.dev_addr.net = &init_net;
-
 	/* On every address, two devices have one socket, and each is in it once. */
 	KUNIT_EXPECT_EQ(test, host_listen(a, first, "0.0.0.0", 5), 0);
 	KUNIT_EXPECT_EQ(test, host_listen(a, second, "0.0.0.0", 5), -EADDRINUSE);

@@ -238,7 +238,6 @@ static void loan_not(struct kunit *test)
 	wrote(test, l, 0, 200000);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 0ULL);
 	end_now(test, l);
-
 	l = warmer(test);
 	wrote(test, l, 0, WEFT_LOAN_LEAST - 1);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
@@ -376,7 +375,6 @@ static void loan_drain(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, l->e->closing, 1);
 	KUNIT_EXPECT_TRUE(test, done(l));
 	end_now(test, l);
-
 	l = keeping(test);
 	write(l, 0, 100000);
 	take(l);
@@ -402,7 +400,6 @@ static void loan_stop(struct kunit *test)
 	expect_none(test, l->e);
 	KUNIT_EXPECT_GT(test, held(l), 0U);
 	KUNIT_EXPECT_EQ(test, weft_engine_reset(l->e->qp), -EBUSY);
-
 	fake_ack(l->e->fake);
 	fake_die(l->e->fake, -ECONNRESET);
 	settle();

@@ -111,7 +111,6 @@ static void modify_named(struct kunit *test)
 	weft_iw_rem_ref(&b->engine.qp.ib);
 	b->engine.qp.ib.res.task = NULL;
 	put_task_struct(program);
-
 	/* The kernel's own is named by its threads, and for who may have it mount. */
 	b->engine.qp.owner = NULL;
 	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), &b->engine.qp.ib);
@@ -163,7 +162,6 @@ static void modify_promised(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 2U);
 	weft_iw_add_ref(&b->engine.qp.ib);
 	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 2U);
-
 	/* An iw_cm that keeps the queue pair while it modifies it */
 	weft_iw_add_ref(&b->engine.qp.ib);
 	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 3U);

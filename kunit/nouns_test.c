@@ -116,7 +116,6 @@ static void inflight_completes_in_order(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, finish(s));
 	KUNIT_EXPECT_EQ(test, s->cq.ring.head, 0U);
 	KUNIT_EXPECT_EQ(test, consumer(s), 0U);
-
 	first->done = true;
 	KUNIT_EXPECT_TRUE(test, finish(s));
 	KUNIT_EXPECT_EQ(test, s->cq.ring.head, 2U);
@@ -365,13 +364,11 @@ static void ending_shows_the_blame(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_ending_tell(&ending, got), len);
 	KUNIT_EXPECT_EQ(test, memcmp(got, want, len), 0);
 	KUNIT_EXPECT_FALSE(test, ending.due);
-
 	/* A connection later, of an end that blames nobody. */
 	weft_ending_start(&ending);
 	weft_ending_set(&ending, &term, NULL);
 	KUNIT_EXPECT_EQ(test, weft_ending_tell(&ending, got),
 			weft_term_encode(want, &term, NULL, 0, 0));
-
 	/* Without a header there is nothing to show. */
 	weft_blame_set(&blame, hdr, 0, 99, request);
 	KUNIT_EXPECT_EQ(test, blame.len, 0);

@@ -127,7 +127,6 @@ static void post_atomics(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, first->atomic.result.addr, IOVA + 8);
 		KUNIT_EXPECT_EQ(test, first->atomic.operands.compare_add, 5ULL);
 		KUNIT_EXPECT_EQ(test, first->atomic.operands.swap, 6ULL);
-
 		wr.wr.num_sge = 0;
 		KUNIT_EXPECT_EQ(test, send(b, &wr.wr, &bad), -EINVAL);
 		KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_send_wr *)&wr.wr);
@@ -201,7 +200,6 @@ static void post_inline(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, first->num_blocks, 2);
 	KUNIT_EXPECT_EQ(test, memcmp((u8 *)first + WEFT_SQ_SGE_OFFSET, payload, 32), 0);
 	KUNIT_EXPECT_EQ(test, memcmp(block(b, 0), payload + 32, MAX_INLINE - 32), 0);
-
 	sge[1].length++;
 	KUNIT_EXPECT_EQ(test, send(b, &wr, &bad), -EINVAL);
 	sge[1].length = U32_MAX - 10; /* small in 32 bits */
@@ -338,7 +336,6 @@ static void post_in_error(struct kunit *test)
 	flush_work(&b->engine.qp.worker.work);
 	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &recv, &bad_recv), 0);
 	flush_work(&b->engine.qp.worker.work);
-
 	KUNIT_ASSERT_EQ(test, weft_poll_cq(&b->cq.ib, 4, wc), 2);
 	KUNIT_EXPECT_EQ(test, wc[0].wr_id, 1ULL);
 	KUNIT_EXPECT_EQ(test, (int)wc[0].status, (int)IB_WC_WR_FLUSH_ERR);
@@ -364,7 +361,6 @@ static void post_polled(struct kunit *test)
 	got.flags = WEFT_CQE_WITH_IMM;
 	got.opcode = WEFT_OP_RECV_WRITE_IMM;
 	KUNIT_EXPECT_TRUE(test, weft_cq_add(&b->cq, &got));
-
 	KUNIT_ASSERT_EQ(test, weft_poll_cq(&b->cq.ib, 3, wc), 2);
 	KUNIT_EXPECT_EQ(test, wc[0].wc_flags, (int)IB_WC_WITH_INVALIDATE);
 	KUNIT_EXPECT_EQ(test, wc[0].ex.invalidate_rkey, 0x12345678U);
@@ -391,7 +387,6 @@ static void post_dropped(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, weft_cq_add(&b->cq, &got));
 	got.qpn = b->engine.qp.acc.qpn;
 	KUNIT_EXPECT_TRUE(test, weft_cq_add(&b->cq, &got));
-
 	KUNIT_EXPECT_EQ(test, weft_cq_poll_slice(&b->cq, 2, wc, &more), 0);
 	KUNIT_EXPECT_TRUE(test, more);
 	KUNIT_EXPECT_EQ(test, b->cq.polled, (u32)WEFT_CQ_SLICE);

@@ -42,7 +42,6 @@ static void refused_when_the_engine_says_so(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, b->engine.rx.stopped);
 	KUNIT_EXPECT_EQ(test, b->engine.qp.state, IB_QPS_RTS);
 	KUNIT_EXPECT_FALSE(test, ending->due);
-
 	weft_rx_fail(rx_of(&b->engine.qp));
 	KUNIT_EXPECT_EQ(test, b->engine.qp.state, IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_REQ_ERR);

@@ -68,7 +68,6 @@ static void region_address(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_fill_res_mr(msg, &mr->ib), 0);
 	KUNIT_EXPECT_EQ(test, told(msg, "iova"), 0x7f0123456000ULL);
 	nlmsg_trim(msg, nlmsg_data(nlmsg_hdr(msg)));
-
 	cap_clear(cred->cap_effective);
 	before = override_creds(cred);
 	KUNIT_EXPECT_EQ(test, weft_fill_res_mr(msg, &mr->ib), 0);

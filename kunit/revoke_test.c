@@ -116,7 +116,6 @@ static void fast_life(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mr->ib.iova, 100ULL);
 	KUNIT_EXPECT_EQ(test, mr->ib.length, BYTES - 100ULL);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, mr->ib.rkey, 100, bytes, 1), WEFT_KEY_UNKNOWN);
-
 	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, mr->ib.rkey, key, REMOTE_WRITE));
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, mr->ib.rkey, 100, bytes, 1), WEFT_KEY_UNKNOWN);
 	at = 2 * PAGE_SIZE - 3;
@@ -128,7 +127,6 @@ static void fast_life(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, BYTES - 1, bytes, 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, BYTES, bytes, 1), WEFT_KEY_BOUNDS);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 99, bytes, 1), WEFT_KEY_BOUNDS);
-
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 100, bytes, 1), WEFT_KEY_UNKNOWN);
 	/* A peer names what is there; the owner may say it once more. */
@@ -151,7 +149,6 @@ static void fast_next(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0, "x", 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, *(u8 *)page_address(b->page[0]), 'x');
 	KUNIT_EXPECT_EQ(test, *(u8 *)page_address(b->page[2]), 0);
-
 	/* Valid as it is, it cannot be registered again. */
 	KUNIT_EXPECT_FALSE(test, weft_fast_register(&b->qp, key, next, REMOTE_WRITE));
 	/* Its owner may say any key it had, and put it where it likes. */
@@ -182,7 +179,6 @@ static void fast_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(ib), 0);
 	if (!IS_ERR(ib))
 		KUNIT_EXPECT_EQ(test, weft_dereg_mr(ib, NULL), 0);
-
 	KUNIT_EXPECT_EQ(test, weft_map_mr_sg(&mr->ib, b->sg, PAGES, NULL), PAGES);
 	/* Another index, none at all, and another protection domain */
 	KUNIT_EXPECT_FALSE(test, weft_fast_register(&b->qp, key, key + 0x100, 0));
@@ -190,7 +186,6 @@ static void fast_refused(struct kunit *test)
 	b->qp.pd = &b->other_pd;
 	KUNIT_EXPECT_FALSE(test, weft_fast_register(&b->qp, key, key, 0));
 	b->qp.pd = &b->pd;
-
 	/* What no peer was let into is not a peer's to invalidate. */
 	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, key, key, IB_ACCESS_LOCAL_WRITE));
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_ACCESS);
@@ -276,7 +271,6 @@ static void window_type_1(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, bind.addr, "x", 1), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, key, key, &bind));
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&b->region->ib, NULL), -EBUSY);
-
 	/* Its own bounds and rights; the region has no right for peers at all. */
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, bind.addr, "abcd", 4), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, memcmp(page_address(b->page[0]) + PAGE_SIZE - 2, "ab", 2), 0);
@@ -294,7 +288,6 @@ static void window_type_1(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->other_qp, key, bind.addr, "x", 1), WEFT_KEY_OK);
 	b->other_qp.pd = &b->other_pd;
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->other_qp, key, bind.addr, "x", 1), WEFT_KEY_PD);
-
 	/* Only a bind ends it. */
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_ACCESS);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, false), WEFT_KEY_ACCESS);
@@ -330,19 +323,16 @@ static void window_type_2(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(page_address(b->page[1]), "cd", 2), 0);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, PAGE_SIZE, "x", 1), WEFT_KEY_BOUNDS);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, bind.addr, "x", 1), WEFT_KEY_BOUNDS);
-
 	/* Bound, it is nobody else's and cannot be bound again. */
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->other_qp, key, 0, "x", 1), WEFT_KEY_PD);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->other_qp, key, true), WEFT_KEY_PD);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->other_qp, key, false), WEFT_KEY_PD);
 	KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, ib_inc_rkey(key), &bind));
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 1);
-
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 0);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0, "x", 1), WEFT_KEY_UNKNOWN);
-
 	/* It dies with its queue pair, and only with that one. */
 	KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, key, key, &bind));
 	weft_mw_forget(&b->other_qp);
@@ -350,7 +340,6 @@ static void window_type_2(struct kunit *test)
 	weft_mw_forget(&b->qp);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0, "x", 1), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 0);
-
 	/* Freed while bound */
 	KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, key, key, &bind));
 	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
@@ -425,7 +414,6 @@ static void window_refused(struct kunit *test)
 	bind = draft(b);
 	bind.access |= IB_ZERO_BASED;
 	KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, mw.ib.rkey, mw.ib.rkey, &bind));
-
 	/* Nor are regions that come and go, or are everything, for windows. */
 	mr = fast(test, b);
 	KUNIT_EXPECT_EQ(test, weft_map_mr_sg(&mr->ib, b->sg, PAGES, NULL), PAGES);
@@ -461,7 +449,6 @@ static void window_holds_its_own(struct kunit *test)
 	bind.lkey = mr->stag;
 	KUNIT_EXPECT_FALSE(test, weft_mw_hold(mr, mw.mr, &bind));
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
-
 	bind = draft(b);
 	KUNIT_EXPECT_TRUE(test, weft_mw_hold(b->region, mw.mr, &bind));
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&b->region->ib, NULL), -EBUSY);
@@ -540,7 +527,6 @@ static void region_changes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(ret), -EBUSY);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
-
 	ret = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_PD, 0, 0, 0, 0, &b->other_pd, NULL);
 	KUNIT_EXPECT_PTR_EQ(test, ret, NULL);
 	KUNIT_EXPECT_NE(test, b->region->ib.rkey, key);
@@ -550,7 +536,6 @@ static void region_changes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_PD);
 	b->qp.pd = &b->other_pd;
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_OK);
-
 	ret = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_ACCESS, 0, 0, 0,
 				 IB_ACCESS_REMOTE_READ, NULL, NULL);
 	KUNIT_EXPECT_PTR_EQ(test, ret, NULL);
@@ -558,7 +543,6 @@ static void region_changes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_ACCESS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mr), 1);
-
 	/* A change makes no further region, so the device's limit does not refuse it. */
 	atomic_set(&b->dev.num_mr, WEFT_MAX_MR);
 	ret = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_ACCESS, 0, 0, 0,
@@ -629,7 +613,6 @@ static void end_waits(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	migrate_disable();
 	kthread_bind(task, cpumask_any_but(cpu_online_mask, raw_smp_processor_id()));
-
 	/* Bottom halves are off from here: the other one has a processor of its own. */
 	held = weft_mr_access(&b->qp, &b->pd, mr->stag, 0, 1, IB_ACCESS_REMOTE_WRITE, &err);
 	wake_up_process(task);
@@ -696,7 +679,6 @@ static void all_memory(struct kunit *test)
 					       IB_ACCESS_REMOTE_READ, &err));
 	KUNIT_EXPECT_NULL(test, weft_mr_access(&b->qp, &b->pd, ib->rkey, U64_MAX - 3, 8,
 					       IB_ACCESS_REMOTE_WRITE, &err));
-
 	mr = weft_mr_access(&b->qp, &b->pd, ib->rkey, at, sizeof(bytes),
 			    IB_ACCESS_REMOTE_WRITE, &err);
 	KUNIT_ASSERT_NOT_NULL(test, mr);

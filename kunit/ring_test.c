@@ -84,23 +84,18 @@ static void ring_kernel_words(struct kunit *test)
 
 	ctl(ring)->producer = 9;
 	expected.producer = 9;
-
 	weft_ring_release(ring, 7);
 	expected.consumer = 7;
 	KUNIT_EXPECT_EQ(test, memcmp(ctl(ring), &expected, sizeof(expected)), 0);
-
 	weft_ring_need_doorbell(ring, true);
 	expected.need_doorbell = 1;
 	KUNIT_EXPECT_EQ(test, memcmp(ctl(ring), &expected, sizeof(expected)), 0);
-
 	weft_ring_need_doorbell(ring, false);
 	expected.need_doorbell = 0;
 	KUNIT_EXPECT_EQ(test, memcmp(ctl(ring), &expected, sizeof(expected)), 0);
-
 	weft_ring_set_state(ring, IB_QPS_ERR);
 	expected.qp_state = IB_QPS_ERR;
 	KUNIT_EXPECT_EQ(test, memcmp(ctl(ring), &expected, sizeof(expected)), 0);
-
 	/* Scribbled over, they change nothing. */
 	ctl(ring)->consumer = 0xdeadbeef;
 	ctl(ring)->need_doorbell = 0xdeadbeef;

@@ -183,7 +183,6 @@ static void sq_atomic_order(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_reads_at(reads, 0)->atomic);
 	KUNIT_EXPECT_TRUE(test, weft_reads_at(reads, 1)->atomic);
 	KUNIT_EXPECT_EQ(test, reads->msn, ORD);
-
 	/* Sent, but not answered. */
 	weft_inflight_at(inflight, 0)->end = 0;
 	weft_inflight_at(inflight, 1)->end = 0;
@@ -421,7 +420,6 @@ static void sq_wraps_and_copies(struct kunit *test)
 		bytes[i] = i;
 	expect_taken(test, try(b, 2), "around the end");
 	KUNIT_EXPECT_EQ(test, b->engine.qp.sq.head, BLOCKS + 1U);
-
 	memset(b->engine.qp.sq.mem + WEFT_RING_OFFSET, 0xff, BLOCKS * WEFT_SQ_BLOCK);
 	KUNIT_EXPECT_EQ(test, msg->total, (u32)MAX_INLINE);
 	for (i = 0; i < MAX_INLINE; i++)
@@ -449,7 +447,6 @@ static void sq_waits(struct kunit *test)
 
 	weft_reads_answered(reads); /* the first is answered */
 	expect_taken(test, take(b), "room in the ORD again");
-
 	draft(b)->flags |= WEFT_WR_FENCE;
 	head = b->engine.qp.sq.head;
 	v = try(b, 1);
@@ -524,7 +521,6 @@ static void sq_flush_by_poster(struct kunit *test)
 	weft_engine_error(&b->engine.qp);
 	flush_work(&b->engine.qp.worker.work);
 	done = b->cq.ring.head;
-
 	draft(b);
 	ctl(b)->producer = ++b->posted;
 	KUNIT_EXPECT_EQ(test, weft_engine_doorbell(&b->engine.qp), 0);
@@ -557,7 +553,6 @@ static void sq_flush_after_reset(struct kunit *test)
 	weft_engine_error(&b->engine.qp);
 	flush_work(&b->engine.qp.worker.work);
 	done = b->cq.ring.head;
-
 	weft_baton_lock(&b->engine.qp.tx_lock);
 	queue_work(system_unbound_wq, &late.work);
 	msleep(20);

@@ -110,7 +110,6 @@ static void srq_wakes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 0);
 	KUNIT_EXPECT_EQ(test, take(s, 2, &recv), 0);
 	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 0); /* asks twice, waits once */
-
 	post(s, 1);
 	doorbell(s);
 	doorbell(s);
@@ -122,7 +121,6 @@ static void srq_wakes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(s, 3, &recv), 0);
 	KUNIT_EXPECT_EQ(test, weft_rq_take(&s->srq.rq, &recv, NULL), 0);
 	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
-
 	/* Nor is one for him who comes before the doorbell. */
 	post(s, 2);
 	KUNIT_EXPECT_EQ(test, take(s, 4, &recv), 0);
@@ -137,7 +135,6 @@ static void srq_wakes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 1);
 	KUNIT_EXPECT_EQ(test, take(s, 2, &recv), 1);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
-
 	/* The first finds one by itself before any doorbell. */
 	post(s, 5);
 	KUNIT_EXPECT_EQ(test, take(s, 4, &recv), 1);
@@ -244,7 +241,6 @@ static void srq_leave(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->taker[2].woken, 0U);
 	weft_rq_leave(&s->srq.rq, &s->taker[1].waiting);
 	KUNIT_EXPECT_EQ(test, s->taker[2].woken, 1U);
-
 	KUNIT_EXPECT_EQ(test, take(s, 2, &recv), 1);
 	KUNIT_EXPECT_EQ(test, take(s, 2, &recv), 0);
 	weft_rq_leave(&s->srq.rq, &s->taker[2].waiting);
@@ -275,13 +271,11 @@ static void srq_limit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->limits, 1);
 	weft_query_srq(&s->srq.ib, &attr);
 	KUNIT_EXPECT_EQ(test, attr.srq_limit, 0U);
-
 	attr.srq_limit = 1;
 	weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_LIMIT, NULL);
 	post(s, 9);
 	take(s, 0, &recv);
 	KUNIT_EXPECT_EQ(test, s->limits, 2);
-
 	attr.srq_limit = RECEIVES + 1;
 	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_LIMIT, NULL), -EINVAL);
 	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_MAX_WR, NULL), -EOPNOTSUPP);
@@ -366,7 +360,6 @@ static void srq_kernel_posts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
 	KUNIT_EXPECT_EQ(test, recv.wr_id, 1ULL);
 	KUNIT_EXPECT_EQ(test, recv.room, 12ULL);
-
 	/* A process has the ring for that. */
 	s->srq.rq.ring.entry = &s->entry;
 	KUNIT_EXPECT_EQ(test, weft_post_srq_recv(&s->srq.ib, wr, &bad), -EINVAL);
@@ -389,7 +382,6 @@ static void srq_outlives_queue_pair(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_rq_take(b->engine.qp.rq, &b->engine.rx.sends.slot[0].recv,
 					   &b->engine.rx.waiting), 1);
 	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, NULL, &bad), -EINVAL);
-
 	weft_baton_lock(&b->engine.qp.tx_lock);
 	b->engine.qp.state = IB_QPS_ERR;
 	weft_engine_flush(&b->engine.qp);

@@ -65,7 +65,6 @@ static void weft_streak_ends(struct kunit *test)
 	weft_streak_received(&s);
 	weft_streak_received(&s);
 	KUNIT_EXPECT_FALSE(test, weft_streak_of(&s));
-
 	weft_streak_send(&s, 10 * WEFT_STREAK);
 	s.last = jiffies - WEFT_STREAK_PAUSE - 1;
 	KUNIT_EXPECT_FALSE(test, weft_streak_goes_on(&s));

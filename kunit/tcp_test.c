@@ -266,7 +266,6 @@ static void ack_with_answer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)inet_csk(sk)->icsk_ack.rcv_mss, MSS);
 	weft_tcp_ack_at_once(tcp, sk);
 	KUNIT_EXPECT_EQ(test, (u32)inet_csk(sk)->icsk_ack.rcv_mss, MSS);
-
 	KUNIT_EXPECT_EQ(test, read_all(tcp), 2 * MSS);
 	inet_csk(sk)->icsk_ack.rcv_mss = 536;
 	weft_tcp_ack_at_once(tcp, sk);

@@ -160,7 +160,6 @@ static void tx_operations(struct kunit *test)
 	end_post_to(t->e, WEFT_OP_READ, 200, 900, 11);
 	end_ring(t->e);
 	drain(test, t);
-
 	want = send_hdr(1, 0, false);
 	want.opcode = WEFT_RDMAP_SEND_SE;
 	expect_message(test, t, want, t->e->memory, 10);
@@ -400,7 +399,6 @@ static void tx_terminate(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
 	end_now(test, t);
-
 	/* Its destruction waits for no peer. */
 	fake_script.window = 3000;
 	t = bench_new(test);
@@ -415,7 +413,6 @@ static void tx_terminate(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
 	end_now(test, t);
-
 	/* If it has room, the Terminate comes behind what was laid out before. */
 	fake_script.window = 3000;
 	t = bench_new(test);
@@ -431,7 +428,6 @@ static void tx_terminate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_TERMINATE);
 	expect_end(test, t);
 	end_now(test, t);
-
 	t = bench_new(test);
 	start(test, t, true);
 	weft_qp_fail(t->e->qp, &why, IB_EVENT_QP_ACCESS_ERR);

@@ -112,7 +112,6 @@ static void turns_scarce(struct kunit *test)
 		t->agreed.marks_out = marked;
 		start(test, t, true);
 		end_post_to(t->e, WEFT_OP_WRITE, 0, len, 0);
-
 		scarce = (struct scarce){ .pages = true };
 		end_ring(t->e);
 		flush_workqueue(weft_workqueue);
@@ -121,7 +120,6 @@ static void turns_scarce(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, weft_qp_state(t->e->qp), IB_QPS_RTS, "%u kernel %d",
 				    emss, kernel);
 		KUNIT_EXPECT_TRUE(test, timer_delete_sync(&t->e->qp->worker.timer));
-
 		scarce = (struct scarce){ .pages = true, .order = 1 };
 		weft_qp_kick(t->e->qp);
 		drain(test, t);

@@ -87,7 +87,6 @@ static void worker_start(struct kunit *test)
 	b->engine.qp.initiator = false;
 	weft_qp_kick(&b->engine.qp);
 	expect_started(test, b, false, "a thread of the end that answers");
-
 	queue_work(system_highpri_wq, &queues->work);
 	flush_work(&queues->work);
 	expect_started(test, b, true, "a worker of high priority");
@@ -95,7 +94,6 @@ static void worker_start(struct kunit *test)
 	queue_work(system_unbound_wq, &queues->work);
 	flush_work(&queues->work);
 	expect_started(test, b, false, "an ordinary worker");
-
 	b->engine.qp.initiator = false;
 	mod_timer(&queues->timer, jiffies + 1);
 	wait_for_completion(&queues->done);
@@ -197,7 +195,6 @@ static void worker_start_locked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_post_send(&b->engine.qp.ib, &wr, &bad), 0);
 	KUNIT_EXPECT_EQ(test, watch.starts, 1U);
 	expect_started(test, b, true, "a post");
-
 	b->engine.qp.consumer->gather.until = 0;
 	weft_ring_need_doorbell(&b->engine.qp.sq, true);
 	KUNIT_EXPECT_EQ(test, weft_post_send(&b->engine.qp.ib, &wr, &bad), 0);
