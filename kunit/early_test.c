@@ -104,6 +104,15 @@ static void first_comes(struct kunit *test, struct early_bench *b)
 	comes(test, b, 1, write_hdr(0, true), "1", 1);
 }
 
+/* A receiver that has had it. */
+static struct early_bench *begun(struct kunit *test)
+{
+	struct early_bench *b = early_new(test);
+
+	first_comes(test, b);
+	return b;
+}
+
 static void expect_text(struct kunit *test, struct early_bench *b, u32 offset, const char *text)
 {
 	KUNIT_EXPECT_EQ(test, memcmp(b->e->memory + offset, text, strlen(text)), 0);
@@ -197,9 +206,8 @@ static void early_writes(struct kunit *test)
 /* Segments of one SEND, the last of them first: the message is delivered with the first. */
 static void early_segments(struct kunit *test)
 {
-	struct early_bench *b = early_new(test);
+	struct early_bench *b = begun(test);
 
-	first_comes(test, b);
 	end_receive(b->e, 0x77, HERE, 100);
 	comes(test, b, 4, send_hdr(1, 10, true), "whole", 5);
 	comes(test, b, 3, send_hdr(1, 5, false), " the ", 5);
@@ -214,10 +222,9 @@ static void early_segments(struct kunit *test)
 /* SENDs in reverse: each takes its own receive, and they complete in their order. */
 static void early_messages(struct kunit *test)
 {
-	struct early_bench *b = early_new(test);
+	struct early_bench *b = begun(test);
 	static const char *const text[] = { "one", "two", "three", "four" };
 
-	first_comes(test, b);
 	for (u32 i = 0; i < 4; i++)
 		end_receive(b->e, 0x10 + i, HERE + 100 * i, 100);
 	for (u32 i = 4; i-- > 1;) {
@@ -324,9 +331,8 @@ static void early_tells(struct kunit *test)
 /* Without a receive a message waits for its turn, and then for a receive. */
 static void early_without_receive(struct kunit *test)
 {
-	struct early_bench *b = early_new(test);
+	struct early_bench *b = begun(test);
 
-	first_comes(test, b);
 	end_receive(b->e, 0x10, HERE, 100);
 	comes(test, b, 3, send_hdr(2, 0, true), "two", 3);
 	expect_early(test, b, 0, 0);
@@ -350,10 +356,9 @@ static void early_without_receive(struct kunit *test)
 /* Immediate data takes the receive that was kept for its message. */
 static void early_behind_imm(struct kunit *test)
 {
-	struct early_bench *b = early_new(test);
+	struct early_bench *b = begun(test);
 	struct weft_ddp_hdr hdr;
 
-	first_comes(test, b);
 	end_receive(b->e, 0x10, HERE, 100);
 	end_receive(b->e, 0x11, HERE + 100, 100);
 	comes(test, b, 3, send_hdr(2, 0, true), "two", 3);
@@ -369,10 +374,9 @@ static void early_behind_imm(struct kunit *test)
 /* But not amidst a SEND, even if nothing of that was placed yet. */
 static void early_imm_amidst(struct kunit *test)
 {
-	struct early_bench *b = early_new(test);
+	struct early_bench *b = begun(test);
 	struct weft_ddp_hdr hdr;
 
-	first_comes(test, b);
 	end_receive(b->e, 0x10, HERE, 100);
 	end_receive(b->e, 0x11, HERE + 100, 100);
 	comes(test, b, 4, send_hdr(2, 0, true), "two", 3);
@@ -388,13 +392,12 @@ static void early_imm_amidst(struct kunit *test)
 /* An answer to our read, in parts that come in reverse. */
 static void early_answer(struct kunit *test)
 {
-	struct early_bench *b = early_new(test);
+	struct early_bench *b = begun(test);
 	struct weft_ddp_hdr hdr = {
 		.opcode = WEFT_RDMAP_READ_RESP, .tagged = true, .last = true, .to = 8,
 	};
 	struct weft_cqe cqe;
 
-	first_comes(test, b);
 	end_post_to(b->e, WEFT_OP_READ, HERE, 12, 0);
 	KUNIT_EXPECT_EQ(test, end_ring(b->e), 0);
 	settle();
@@ -439,9 +442,8 @@ static void early_wrong(struct kunit *test)
 	wrong[1].stag++;
 	wrong[2].to = U64_MAX - 1;
 	for (u32 i = 0; i < ARRAY_SIZE(wrong); i++) {
-		struct early_bench *b = early_new(test);
+		struct early_bench *b = begun(test);
 
-		first_comes(test, b);
 		end_receive(b->e, 0x10, HERE, 100);
 		comes(test, b, 3, wrong[i], "wrong", 5);
 		expect_early(test, b, 0, 0);
@@ -457,9 +459,8 @@ static void early_wrong(struct kunit *test)
 /* A segment that was placed is looked at again in its turn: its key may be gone by then. */
 static void early_then_revoked(struct kunit *test)
 {
-	struct early_bench *b = early_new(test);
+	struct early_bench *b = begun(test);
 
-	first_comes(test, b);
 	comes(test, b, 3, write_hdr(HERE, true), "early", 5);
 	expect_early(test, b, 1, 5);
 	b->e->mr.access = 0;
@@ -535,10 +536,9 @@ static void early_many(struct kunit *test)
 /* Receives that were taken for messages which never came whole are flushed in their order. */
 static void early_flushed(struct kunit *test)
 {
-	struct early_bench *b = early_new(test);
+	struct early_bench *b = begun(test);
 	struct weft_cqe cqe;
 
-	first_comes(test, b);
 	for (u32 i = 0; i < RECEIVES; i++)
 		end_receive(b->e, i, HERE + 100 * i, 100);
 	comes(test, b, 4, send_hdr(3, 0, true), "three", 5);

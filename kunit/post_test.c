@@ -27,10 +27,20 @@ static const struct weft_sq_wr *block(struct bench *b, u32 index)
 	return weft_ring_slot(&b->engine.qp.sq, index);
 }
 
-static int send(struct bench *b, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
+/* The work request that was refused last. */
+static const struct ib_send_wr *bad;
+static const struct ib_recv_wr *bad_recv;
+
+static int send(struct bench *b, const struct ib_send_wr *wr)
 {
-	*bad = NULL;
-	return weft_post_send(&b->engine.qp.ib, wr, bad);
+	bad = NULL;
+	return weft_post_send(&b->engine.qp.ib, wr, &bad);
+}
+
+static int receive(struct bench *b, const struct ib_recv_wr *wr)
+{
+	bad_recv = NULL;
+	return weft_post_recv(&b->engine.qp.ib, wr, &bad_recv);
 }
 
 static void post_send_kinds(struct kunit *test)
@@ -51,7 +61,6 @@ static void post_send_kinds(struct kunit *test)
 	struct ib_sge sge[3] = {
 		{ IOVA, 10, STAG }, { IOVA + 10, 20, STAG }, { IOVA + 30, 30, STAG },
 	};
-	const struct ib_send_wr *bad;
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct bench *b = kernel_bench(test);
@@ -70,7 +79,7 @@ static void post_send_kinds(struct kunit *test)
 		const struct weft_sq_wr *first = block(b, 0);
 		const struct weft_sge *third = (const void *)block(b, 1);
 
-		KUNIT_ASSERT_EQ(test, send(b, &wr.wr, &bad), 0);
+		KUNIT_ASSERT_EQ(test, send(b, &wr.wr), 0);
 		KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, 2U);
 		KUNIT_EXPECT_EQ(test, first->wr_id, WR_ID);
 		KUNIT_EXPECT_EQ(test, first->opcode, kinds[i].op);
@@ -100,7 +109,6 @@ static void post_atomics(struct kunit *test)
 		{ IB_WR_ATOMIC_FETCH_AND_ADD, WEFT_OP_FETCH_ADD },
 	};
 	struct ib_sge sge = { IOVA + 8, 8, STAG };
-	const struct ib_send_wr *bad;
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct bench *b = kernel_bench(test);
@@ -118,7 +126,7 @@ static void post_atomics(struct kunit *test)
 		};
 		const struct weft_sq_wr *first = block(b, 0);
 
-		KUNIT_ASSERT_EQ(test, send(b, &wr.wr, &bad), 0);
+		KUNIT_ASSERT_EQ(test, send(b, &wr.wr), 0);
 		KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, 1U);
 		KUNIT_EXPECT_EQ(test, first->opcode, kinds[i].op);
 		KUNIT_EXPECT_EQ(test, first->flags, WEFT_WR_SIGNALED);
@@ -128,7 +136,7 @@ static void post_atomics(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, first->atomic.operands.compare_add, 5ULL);
 		KUNIT_EXPECT_EQ(test, first->atomic.operands.swap, 6ULL);
 		wr.wr.num_sge = 0;
-		KUNIT_EXPECT_EQ(test, send(b, &wr.wr, &bad), -EINVAL);
+		KUNIT_EXPECT_EQ(test, send(b, &wr.wr), -EINVAL);
 		KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_send_wr *)&wr.wr);
 		end_now(test, b);
 	}
@@ -149,9 +157,8 @@ static void post_keys(struct kunit *test)
 		.opcode = IB_WR_LOCAL_INV,
 		.ex.invalidate_rkey = 0x501,
 	};
-	const struct ib_send_wr *bad;
 
-	KUNIT_ASSERT_EQ(test, send(b, &inv, &bad), 0);
+	KUNIT_ASSERT_EQ(test, send(b, &inv), 0);
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, 2U);
 	KUNIT_EXPECT_EQ(test, block(b, 0)->opcode, WEFT_OP_LOCAL_INV);
 	KUNIT_EXPECT_EQ(test, block(b, 0)->ex, 0x501U);
@@ -184,7 +191,6 @@ static void post_inline(struct kunit *test)
 		.wr.opcode = IB_WR_RDMA_READ,
 		.wr.send_flags = IB_SEND_INLINE,
 	};
-	const struct ib_send_wr *bad;
 	const struct weft_sq_wr *first;
 
 	for (u32 i = 0; i < sizeof(payload); i++)
@@ -192,7 +198,7 @@ static void post_inline(struct kunit *test)
 	sq_ctl(b)->producer = BLOCKS - 1;
 	sq_ctl(b)->consumer = BLOCKS - 1;
 	b->engine.qp.sq.head = BLOCKS - 1;
-	KUNIT_ASSERT_EQ(test, send(b, &wr, &bad), 0);
+	KUNIT_ASSERT_EQ(test, send(b, &wr), 0);
 	first = block(b, BLOCKS - 1);
 	KUNIT_EXPECT_EQ(test, first->flags, WEFT_WR_INLINE);
 	KUNIT_EXPECT_EQ(test, first->inline_len, (u32)MAX_INLINE);
@@ -201,13 +207,13 @@ static void post_inline(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp((u8 *)first + WEFT_SQ_SGE_OFFSET, payload, 32), 0);
 	KUNIT_EXPECT_EQ(test, memcmp(block(b, 0), payload + 32, MAX_INLINE - 32), 0);
 	sge[1].length++;
-	KUNIT_EXPECT_EQ(test, send(b, &wr, &bad), -EINVAL);
+	KUNIT_EXPECT_EQ(test, send(b, &wr), -EINVAL);
 	sge[1].length = U32_MAX - 10; /* small in 32 bits */
-	KUNIT_EXPECT_EQ(test, send(b, &wr, &bad), -EINVAL);
+	KUNIT_EXPECT_EQ(test, send(b, &wr), -EINVAL);
 	sge[1].length = 4;
 	/* A read is an ib_rdma_wr, of which more is looked at. */
 	read.wr.sg_list = sge;
-	KUNIT_EXPECT_EQ(test, send(b, &read.wr, &bad), -EINVAL);
+	KUNIT_EXPECT_EQ(test, send(b, &read.wr), -EINVAL);
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, BLOCKS + 1U);
 }
 
@@ -225,7 +231,6 @@ static void post_refuses(struct kunit *test)
 	};
 	struct bench *b = kernel_bench(test);
 	struct ib_sge sge[MAX_SGE + 1] = {};
-	const struct ib_send_wr *bad;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct ib_send_wr wr = {
@@ -234,7 +239,7 @@ static void post_refuses(struct kunit *test)
 			.opcode = cases[i].opcode,
 		};
 
-		KUNIT_EXPECT_EQ_MSG(test, send(b, &wr, &bad), -EINVAL, "case %zu", i);
+		KUNIT_EXPECT_EQ_MSG(test, send(b, &wr), -EINVAL, "case %zu", i);
 		KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_send_wr *)&wr);
 	}
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, 0U);
@@ -245,14 +250,13 @@ static void post_full(struct kunit *test)
 {
 	struct bench *b = kernel_bench(test);
 	struct ib_send_wr wr[BLOCKS + 1] = {};
-	const struct ib_send_wr *bad;
 
 	for (u32 i = 0; i <= BLOCKS; i++) {
 		wr[i].opcode = IB_WR_SEND;
 		wr[i].wr_id = i;
 		wr[i].next = i < BLOCKS ? &wr[i + 1] : NULL;
 	}
-	KUNIT_EXPECT_EQ(test, send(b, wr, &bad), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, send(b, wr), -ENOMEM);
 	KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_send_wr *)&wr[BLOCKS]);
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, (u32)BLOCKS);
 	for (u32 i = 0; i < BLOCKS; i++)
@@ -260,9 +264,9 @@ static void post_full(struct kunit *test)
 
 	weft_ring_release(&b->engine.qp.sq, 1);
 	b->engine.qp.sq.head = 1;
-	KUNIT_EXPECT_EQ(test, send(b, &wr[BLOCKS], &bad), 0);
+	KUNIT_EXPECT_EQ(test, send(b, &wr[BLOCKS]), 0);
 	KUNIT_EXPECT_EQ(test, block(b, 0)->wr_id, (u64)BLOCKS);
-	KUNIT_EXPECT_EQ(test, send(b, &wr[BLOCKS], &bad), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, send(b, &wr[BLOCKS]), -ENOMEM);
 }
 
 /* A doorbell is rung when it is asked for, and not again until then. */
@@ -270,14 +274,13 @@ static void post_doorbell(struct kunit *test)
 {
 	struct bench *b = kernel_bench(test);
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
-	const struct ib_send_wr *bad;
 
 	weft_baton_lock(&b->engine.qp.tx_lock);
-	send(b, &wr, &bad);
+	send(b, &wr);
 	flush_work(&b->engine.qp.worker.work);
 	KUNIT_EXPECT_EQ(test, wanted_of(&b->engine.qp), 0UL);
 	weft_ring_need_doorbell(&b->engine.qp.sq, true);
-	send(b, &wr, &bad);
+	send(b, &wr);
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->need_doorbell, 0U);
 	/* The worker does not wait for the lock: it leaves word, and comes when it is free. */
 	flush_work(&b->engine.qp.worker.work);
@@ -302,16 +305,14 @@ static void post_states(struct kunit *test)
 	};
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
 	struct ib_recv_wr recv = {};
-	const struct ib_send_wr *bad;
-	const struct ib_recv_wr *bad_recv;
 
 	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
 		struct bench *b = kernel_bench(test);
 
 		b->engine.qp.state = states[i].state;
-		KUNIT_EXPECT_EQ_MSG(test, send(b, &wr, &bad), states[i].send,
+		KUNIT_EXPECT_EQ_MSG(test, send(b, &wr), states[i].send,
 				    "state %d", states[i].state);
-		KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &recv, &bad_recv),
+		KUNIT_EXPECT_EQ(test, receive(b, &recv),
 				states[i].receive);
 		end_now(test, b);
 	}
@@ -323,8 +324,6 @@ static void post_in_error(struct kunit *test)
 	struct bench *b = kernel_bench(test);
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE, .wr.wr_id = 1 };
 	struct ib_recv_wr recv = { .wr_id = 2 };
-	const struct ib_send_wr *bad;
-	const struct ib_recv_wr *bad_recv;
 	struct ib_wc wc[4];
 
 	xa_store(&b->dev.qps, b->engine.qp.acc.qpn, &b->entry, GFP_KERNEL);
@@ -332,9 +331,9 @@ static void post_in_error(struct kunit *test)
 	b->engine.qp.state = IB_QPS_ERR;
 	weft_ring_need_doorbell(&b->engine.qp.sq, true);
 	weft_ring_need_doorbell(&b->engine.qp.own_rq.ring, true);
-	KUNIT_EXPECT_EQ(test, send(b, &wr.wr, &bad), 0);
+	KUNIT_EXPECT_EQ(test, send(b, &wr.wr), 0);
 	flush_work(&b->engine.qp.worker.work);
-	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &recv, &bad_recv), 0);
+	KUNIT_EXPECT_EQ(test, receive(b, &recv), 0);
 	flush_work(&b->engine.qp.worker.work);
 	KUNIT_ASSERT_EQ(test, weft_poll_cq(&b->cq.ib, 4, wc), 2);
 	KUNIT_EXPECT_EQ(test, wc[0].wr_id, 1ULL);
@@ -404,7 +403,6 @@ static void post_receives(struct kunit *test)
 		{ IOVA, 5, STAG }, { IOVA + 5, 6, STAG },
 	};
 	struct ib_recv_wr wr[RECEIVES + 1] = {};
-	const struct ib_recv_wr *bad = NULL;
 	struct weft_sge taken[MAX_RECV_SGE];
 	struct weft_recv recv = { .sge = taken };
 
@@ -414,8 +412,8 @@ static void post_receives(struct kunit *test)
 		wr[i].num_sge = i % (MAX_RECV_SGE + 1);
 		wr[i].next = i < RECEIVES ? &wr[i + 1] : NULL;
 	}
-	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, wr, &bad), -ENOMEM);
-	KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_recv_wr *)&wr[RECEIVES]);
+	KUNIT_EXPECT_EQ(test, receive(b, wr), -ENOMEM);
+	KUNIT_EXPECT_PTR_EQ(test, bad_recv, (const struct ib_recv_wr *)&wr[RECEIVES]);
 	for (u32 i = 0; i < RECEIVES; i++) {
 		KUNIT_ASSERT_EQ(test, weft_rq_take(b->engine.qp.rq, &recv, NULL), 1);
 		KUNIT_EXPECT_EQ(test, recv.wr_id, 0x10ULL + i);
@@ -425,9 +423,9 @@ static void post_receives(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_rq_take(b->engine.qp.rq, &recv, NULL), 0);
 
 	wr[RECEIVES].num_sge = MAX_RECV_SGE + 1;
-	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &wr[RECEIVES], &bad), -EINVAL);
+	KUNIT_EXPECT_EQ(test, receive(b, &wr[RECEIVES]), -EINVAL);
 	wr[RECEIVES].num_sge = -1;
-	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &wr[RECEIVES], &bad), -EINVAL);
+	KUNIT_EXPECT_EQ(test, receive(b, &wr[RECEIVES]), -EINVAL);
 }
 
 /* A process that sends work requests down the file instead of the ring. */
@@ -436,11 +434,9 @@ static void post_of_users(struct kunit *test)
 	struct bench *b = setup(test, ORD);
 	struct ib_send_wr wr = { .opcode = IB_WR_LOCAL_INV };
 	struct ib_recv_wr recv = {};
-	const struct ib_send_wr *bad;
-	const struct ib_recv_wr *bad_recv;
 
-	KUNIT_EXPECT_EQ(test, send(b, &wr, &bad), -EINVAL);
-	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, &recv, &bad_recv), -EINVAL);
+	KUNIT_EXPECT_EQ(test, send(b, &wr), -EINVAL);
+	KUNIT_EXPECT_EQ(test, receive(b, &recv), -EINVAL);
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, 0U);
 }
 

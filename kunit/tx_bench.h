@@ -63,6 +63,15 @@ static inline void start(struct kunit *test, struct tx_bench *t, bool initiator)
 	settle();
 }
 
+/* An initiator that may send. */
+static inline struct tx_bench *started(struct kunit *test)
+{
+	struct tx_bench *t = bench_new(test);
+
+	start(test, t, true);
+	return t;
+}
+
 /* Takes one packet buffer of the stream. Returns how many bytes that were. */
 static inline u32 take_one(struct kunit *test, struct tx_bench *t)
 {

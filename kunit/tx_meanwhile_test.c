@@ -57,9 +57,8 @@ static void tx_answered_amid_many(struct kunit *test)
 {
 	struct weft_ddp_hdr resp = { .opcode = WEFT_RDMAP_READ_RESP, .tagged = true,
 		.last = true, .stag = 1 };
-	struct tx_bench *t = bench_new(test);
+	struct tx_bench *t = started(test);
 
-	start(test, t, true);
 	end_post_to(t->e, WEFT_OP_READ, 200, 9, 0);
 	end_ring(t->e);
 	drain(test, t);
@@ -149,8 +148,7 @@ static void tx_takes_turns(struct kunit *test)
 
 	if (num_online_cpus() > 1)
 		kunit_skip(test, "two processors: the other thread has its own");
-	t = bench_new(test);
-	start(test, t, true);
+	t = started(test);
 	tx_of(t->e->qp)->longest = WEFT_FPDU_ANY_LENGTH;
 	KUNIT_EXPECT_LE(test, laid_out_meanwhile(test, t, 400000), 128ULL << 10);
 	drain(test, t);

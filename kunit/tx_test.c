@@ -55,8 +55,7 @@ static void tx_fills_segments(struct kunit *test)
 	struct tx_bench *t;
 
 	fake_script.fills = true;
-	t = bench_new(test);
-	start(test, t, true);
+	t = started(test);
 	for (u32 i = 0; i < 6; i++) {
 		end_send(t->e, i, 101 + 900 * i);
 		settle();
@@ -81,8 +80,7 @@ static void tx_partial_sends(struct kunit *test)
 
 		fake_script.bite = bites[i];
 		fake_script.fills = true;
-		t = bench_new(test);
-		start(test, t, true);
+		t = started(test);
 		if (bites[i] < 100) {
 			end_send(t->e, 3, 3000);
 			drain(test, t);
@@ -107,8 +105,7 @@ static void tx_windows(struct kunit *test)
 		struct tx_bench *t;
 
 		fake_script.window = windows[i];
-		t = bench_new(test);
-		start(test, t, true);
+		t = started(test);
 		end_send(t->e, 0, 20000);
 		all = 20000 + DIV_ROUND_UP(20000, 1448 - 24) * 24;
 		for (got = 0; got < all; got += n) {
@@ -131,13 +128,12 @@ static void tx_windows(struct kunit *test)
 /* What each operation looks like on the wire. */
 static void tx_operations(struct kunit *test)
 {
-	struct tx_bench *t = bench_new(test);
+	struct tx_bench *t = started(test);
 	struct weft_read_req req = {};
 	struct weft_ddp_hdr want;
 	struct weft_sq_wr *wr;
 	u8 bytes[64];
 
-	start(test, t, true);
 	wr = end_wr(t->e, WEFT_OP_SEND, 0, 10);
 	wr->flags |= WEFT_WR_SOLICITED;
 	end_post(t->e, wr);
@@ -197,14 +193,13 @@ static void tx_operations(struct kunit *test)
 /* A peer answers so many reads at once: the next waits, and what is behind it. */
 static void tx_read_depth(struct kunit *test)
 {
-	struct tx_bench *t = bench_new(test);
+	struct tx_bench *t = started(test);
 	struct weft_ddp_hdr hdr, resp = { .opcode = WEFT_RDMAP_READ_RESP, .tagged = true,
 		.last = true, .stag = 1 };
 	const u8 *payload;
 	u8 fpdu[64];
 	u32 i, n;
 
-	start(test, t, true);
 	for (i = 0; i < 3; i++) {
 		end_post_to(t->e, WEFT_OP_READ, 200 * i, 8, 0);
 	}
@@ -349,8 +344,7 @@ static void tx_huge_answer(struct kunit *test)
 
 	fake_script.emss = 8948;
 	fake_script.window = 20000;
-	t = bench_new(test);
-	start(test, t, true);
+	t = started(test);
 	t->e->mr.length = 0x200000000ULL;
 	weft_llp_lock(t->e->qp->llp);
 	weft_peer_reads_push_read(&t->e->qp->peer_reads, &req);
@@ -371,6 +365,18 @@ static void tx_huge_answer(struct kunit *test)
 	settle();
 }
 
+/* An end with much to send, whose stream takes little. */
+static struct tx_bench *stuck(struct kunit *test)
+{
+	struct tx_bench *t;
+
+	fake_script.window = 3000;
+	t = started(test);
+	end_send(t->e, 0, 200000);
+	settle();
+	return t;
+}
+
 /* Who fails tells the peer why, at the end of an FPDU, and then its connection. */
 static void tx_terminate(struct kunit *test)
 {
@@ -382,11 +388,7 @@ static void tx_terminate(struct kunit *test)
 	u32 n, msn;
 	u8 op;
 
-	fake_script.window = 3000;
-	t = bench_new(test);
-	start(test, t, true);
-	end_send(t->e, 0, 200000);
-	settle();
+	t = stuck(test);
 	weft_qp_fail(t->e->qp, &why, IB_EVENT_QP_ACCESS_ERR);
 	settle();
 	KUNIT_EXPECT_EQ(test, t->e->b->event, (int)IB_EVENT_QP_ACCESS_ERR);
@@ -400,11 +402,7 @@ static void tx_terminate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
 	end_now(test, t);
 	/* Its destruction waits for no peer. */
-	fake_script.window = 3000;
-	t = bench_new(test);
-	start(test, t, true);
-	end_send(t->e, 0, 200000);
-	settle();
+	t = stuck(test);
 	weft_qp_fail(t->e->qp, &why, IB_EVENT_QP_ACCESS_ERR);
 	settle();
 	KUNIT_EXPECT_EQ(test, t->e->failed, 0);
@@ -414,11 +412,7 @@ static void tx_terminate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
 	end_now(test, t);
 	/* If it has room, the Terminate comes behind what was laid out before. */
-	fake_script.window = 3000;
-	t = bench_new(test);
-	start(test, t, true);
-	end_send(t->e, 0, 200000);
-	settle();
+	t = stuck(test);
 	weft_qp_fail(t->e->qp, &why, IB_EVENT_QP_ACCESS_ERR);
 	drain(test, t);
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
@@ -428,8 +422,7 @@ static void tx_terminate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_TERMINATE);
 	expect_end(test, t);
 	end_now(test, t);
-	t = bench_new(test);
-	start(test, t, true);
+	t = started(test);
 	weft_qp_fail(t->e->qp, &why, IB_EVENT_QP_ACCESS_ERR);
 	KUNIT_EXPECT_EQ(test, t->e->failed, 0);
 	drain(test, t);
@@ -447,13 +440,12 @@ static void tx_terminate(struct kunit *test)
 /* A work request that cannot be done fails with its reason, and those behind it are flushed. */
 static void tx_bad_request(struct kunit *test)
 {
-	struct tx_bench *t = bench_new(test);
+	struct tx_bench *t = started(test);
 	struct weft_ddp_hdr hdr;
 	struct weft_sq_wr *wr;
 	const u8 *payload;
 	u32 n;
 
-	start(test, t, true);
 	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 3000));
 	wr = end_wr(t->e, WEFT_OP_SEND, 0, 100);
 	wr->sge[0].lkey++;
@@ -477,8 +469,7 @@ static void tx_stream_dies(struct kunit *test)
 	struct tx_bench *t;
 
 	fake_script.window = 5000;
-	t = bench_new(test);
-	start(test, t, true);
+	t = started(test);
 	for (u32 i = 0; i < 5; i++)
 		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 2000));
 	end_ring(t->e);
@@ -496,9 +487,8 @@ static void tx_stream_dies(struct kunit *test)
 /* A request whose completion finds no room ends the connection. */
 static void tx_lost_completion(struct kunit *test)
 {
-	struct tx_bench *t = bench_new(test);
+	struct tx_bench *t = started(test);
 
-	start(test, t, true);
 	t->e->b->cq.ring.size = 1;
 	for (u32 i = 0; i < 2; i++)
 		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 100));
@@ -516,8 +506,7 @@ static void tx_graceful_end(struct kunit *test)
 	struct tx_bench *t;
 
 	fake_script.window = 3000;
-	t = bench_new(test);
-	start(test, t, true);
+	t = started(test);
 	end_send(t->e, 0, 20000);
 	settle();
 	KUNIT_EXPECT_EQ(test, weft_engine_drain(t->e->qp), 0);
@@ -538,8 +527,7 @@ static void tx_bytes_stay(struct kunit *test)
 	struct tx_bench *t;
 
 	fake_script.fills = true;
-	t = bench_new(test);
-	start(test, t, true);
+	t = started(test);
 	for (u32 i = 0; i < 100; i++) {
 		struct weft_cqe cqe;
 
