@@ -50,16 +50,6 @@ static bool wants_space(struct route *end)
 	return wants;
 }
 
-/* Has an end tell what it owes, as if the time for that had come. */
-static void tell_ack(struct route *end)
-{
-	route_look(end);
-	weft_baton_lock(&end->p->lock);
-	end->p->ack_due = jiffies;
-	weft_baton_unlock(&end->p->lock);
-	route_look(end);
-}
-
 /* --- which path a frame takes --- */
 
 /* A path whose TCP has no room gets nothing; if none has any, the sender is told of the next. */
@@ -165,7 +155,7 @@ static void flow_acks(struct kunit *test)
 	KUNIT_EXPECT_LT(test, r->a.p->num_unacked, (u32)WEFT_PATHS_ACK_FRAMES);
 	route_send_many(&r->a, 5, 40);
 	settle();
-	tell_ack(&r->b);
+	route_tell_ack(&r->b);
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
 	KUNIT_EXPECT_EQ(test, r->a.p->bytes, 0U);
 	KUNIT_EXPECT_FALSE(test, weft_llp_unsent(r->a.llp));
@@ -179,10 +169,10 @@ static void flow_acks_taken(struct kunit *test)
 	r->b.idle = true;
 	route_send_many(&r->a, 3 * WEFT_PATHS_ACK_FRAMES, 40);
 	settle();
-	tell_ack(&r->b);
+	route_tell_ack(&r->b);
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 3U * WEFT_PATHS_ACK_FRAMES);
 	route_take(&r->b);
-	tell_ack(&r->b);
+	route_tell_ack(&r->b);
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
 }
 
@@ -317,7 +307,7 @@ static void flow_keeps_within(struct kunit *test)
 		expect_alive(&r->b);
 		r->a.writable = 0;
 		route_take(&r->b);
-		tell_ack(&r->b);
+		route_tell_ack(&r->b);
 		KUNIT_EXPECT_EQ(test, r->b.taken, most[i]);
 		KUNIT_EXPECT_EQ(test, r->a.writable, 1);
 		route_send_many(&r->a, 10, len[i]);
@@ -359,7 +349,7 @@ static void flow_ends(struct kunit *test)
 	route_send_many(&r->b, 5, LEN);
 	settle();
 	KUNIT_EXPECT_EQ(test, r->a.taken, 5U);
-	tell_ack(&r->b);
+	route_tell_ack(&r->b);
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
 	weft_llp_shutdown(r->b.llp);
 	settle();

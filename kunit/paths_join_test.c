@@ -19,6 +19,12 @@ static u32 num_up(const struct route *end)
 	return num;
 }
 
+static void expect_up(struct routes *r, u32 paths)
+{
+	KUNIT_EXPECT_EQ(r->a.test, num_up(&r->a), paths);
+	KUNIT_EXPECT_EQ(r->b.test, num_up(&r->b), paths);
+}
+
 /* Has all that follows take this path. */
 static void use_only(struct route *end, u32 number)
 {
@@ -33,6 +39,13 @@ static void use_all(struct route *end)
 		if (weft_path_is_up(&end->p->path[i]))
 			route_fake(end, i)->script.window = 4 << 20;
 	route_look(end);
+}
+
+/* A path breaks. */
+static void breaks(struct route *end, u32 number, int error)
+{
+	fake_die(route_fake(end, number), error);
+	settle();
 }
 
 /* Cuts a link, or mends it. */
@@ -79,8 +92,7 @@ static void join_begins(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_OPEN);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_OPEN);
-	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
-	KUNIT_EXPECT_EQ(test, num_up(&r->b), 2U);
+	expect_up(r, 2);
 }
 
 /* --- what a path had --- */
@@ -93,8 +105,7 @@ static void join_replays(struct kunit *test)
 	use_only(&r->a, 1);
 	route_send_many(&r->a, 5, LEN);
 	route_fake(&r->a, 0)->script.window = 4 << 20;
-	fake_die(route_fake(&r->a, 1), -ECONNRESET);
-	settle();
+	breaks(&r->a, 1, -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
 	KUNIT_EXPECT_EQ(test, route_count(&r->a, WEFT_CNT_PATH_REPLAYED), 5ULL);
 	KUNIT_EXPECT_EQ(test, r->a.p->path[1].counts.replayed, 5ULL);
@@ -115,8 +126,7 @@ static void join_replays_first(struct kunit *test)
 	route_send_many(&r->a, 3, LEN);
 	route_fake(&r->a, 1)->script.window = 0;
 	weft_llp_shutdown(r->a.llp);
-	fake_die(route_fake(&r->a, 1), -ECONNRESET);
-	settle();
+	breaks(&r->a, 1, -ECONNRESET);
 	weft_baton_lock(&r->a.p->lock);
 	first = list_first_entry(&r->a.p->waiting, struct weft_path_frame, waiting)->ssn;
 	weft_baton_unlock(&r->a.p->lock);
@@ -138,8 +148,7 @@ static void join_doubles(struct kunit *test)
 	route_send_many(&r->a, 5, LEN);
 	settle();
 	route_fake(&r->a, 0)->script.window = 4 << 20;
-	fake_die(route_fake(&r->a, 1), -ECONNRESET);
-	settle();
+	breaks(&r->a, 1, -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, route_count(&r->a, WEFT_CNT_PATH_REPLAYED), 5ULL);
 	KUNIT_EXPECT_GT(test, r->b.p->path[0].counts.rx_bytes, 5ULL * LEN);
 	route_take(&r->b);
@@ -158,8 +167,7 @@ static void join_torn(struct kunit *test)
 	fake_pump();
 	fake_pump();
 	route_fake(&r->a, 0)->script.window = 4 << 20;
-	fake_die(route_fake(&r->a, 1), -ETIMEDOUT);
-	settle();
+	breaks(&r->a, 1, -ETIMEDOUT);
 	KUNIT_EXPECT_EQ(test, r->b.taken, 2U);
 	/* A path that joins in its place begins with a frame of its own. */
 	try_again(r);
@@ -298,20 +306,12 @@ static void join_lost_ack(struct kunit *test)
 	settle();
 	use_only(&r->b, 0);
 	cut(r, 0, true);
-	route_look(&r->b);
-	weft_baton_lock(&r->b.p->lock);
-	r->b.p->ack_due = jiffies;
-	weft_baton_unlock(&r->b.p->lock);
-	route_look(&r->b);
+	route_tell_ack(&r->b);
 	KUNIT_EXPECT_EQ(test, r->b.p->told_ack, 5U);
 	fake_die(route_fake(&r->b, 0), -ECONNRESET);
 	use_all(&r->b);
 	settle();
-	route_look(&r->b);
-	weft_baton_lock(&r->b.p->lock);
-	r->b.p->ack_due = jiffies;
-	weft_baton_unlock(&r->b.p->lock);
-	route_look(&r->b);
+	route_tell_ack(&r->b);
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
 }
 
@@ -326,8 +326,7 @@ static void join_late(struct kunit *test)
 	route_send_many(&r->a, 5, LEN);
 	route_send_many(&r->b, 5, LEN);
 	settle();
-	KUNIT_EXPECT_EQ(test, num_up(&r->a), 3U);
-	KUNIT_EXPECT_EQ(test, num_up(&r->b), 3U);
+	expect_up(r, 3);
 	expect_counts(&r->a, 2, 0);
 	expect_counts(&r->b, 2, 0);
 	use_only(&r->a, 2);
@@ -368,8 +367,7 @@ static void join_fewer(struct kunit *test)
 	struct routes *r = routes_make(test, 4, 2);
 
 	settle();
-	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
-	KUNIT_EXPECT_EQ(test, num_up(&r->b), 2U);
+	expect_up(r, 2);
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_REFUSED), 0ULL);
 }
 
@@ -403,10 +401,7 @@ static void join_silent(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 1U);
 	KUNIT_EXPECT_NOT_NULL(test, r->a.p->path[1].llp);
-	weft_baton_lock(&r->a.p->lock);
-	r->a.p->path[1].since -= 10 * HZ;
-	weft_baton_unlock(&r->a.p->lock);
-	route_look(&r->a);
+	route_wait(&r->a, 1, 10 * HZ);
 	KUNIT_EXPECT_NULL(test, r->a.p->path[1].llp);
 	fake_script.mute = false;
 	try_again(r);
@@ -419,13 +414,11 @@ static void join_again(struct kunit *test)
 	struct routes *r = routes_gather(test, 2);
 
 	for (u32 i = 1; i <= 3; i++) {
-		fake_die(route_fake(i % 2 ? &r->a : &r->b, i % 2), -ECONNRESET);
-		settle();
+		breaks(i % 2 ? &r->a : &r->b, i % 2, -ECONNRESET);
 		expect_counts(&r->a, i, i);
 		route_send_many(&r->a, 3, LEN);
 		try_again(r);
-		KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
-		KUNIT_EXPECT_EQ(test, num_up(&r->b), 2U);
+		expect_up(r, 2);
 		use_only(&r->a, i % 2);
 		route_send_many(&r->a, 3, LEN);
 		settle();
@@ -439,11 +432,9 @@ static void join_last_leaves(struct kunit *test)
 {
 	struct routes *r = routes_gather(test, 2);
 
-	fake_die(route_fake(&r->a, 0), -ECONNRESET);
-	settle();
+	breaks(&r->a, 0, -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_OPEN);
-	fake_die(route_fake(&r->a, 1), -ETIMEDOUT);
-	settle();
+	breaks(&r->a, 1, -ETIMEDOUT);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_DEAD);
 	KUNIT_EXPECT_EQ(test, r->a.llp->class->error(r->a.llp), -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, r->a.changed, 1);

@@ -203,6 +203,16 @@ void route_look(struct route *end)
 	settle();
 }
 
+/* Has an end tell what it owes, as if the time for that had come. */
+void route_tell_ack(struct route *end)
+{
+	route_look(end);
+	weft_baton_lock(&end->p->lock);
+	end->p->ack_due = jiffies;
+	weft_baton_unlock(&end->p->lock);
+	route_look(end);
+}
+
 /* Has @time pass for a path, in which the peer's host acknowledged nothing of it. */
 void route_wait(struct route *end, u32 number, unsigned long time)
 {

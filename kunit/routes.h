@@ -39,6 +39,7 @@ int route_send(struct route *end, u32 len);
 void route_send_many(struct route *end, u32 num, u32 len);
 void route_take(struct route *end);
 void route_look(struct route *end);
+void route_tell_ack(struct route *end);
 void route_wait(struct route *end, u32 number, unsigned long time);
 void route_feed(struct route *end, u32 number, const struct weft_path_hdr *hdr, u32 len);
 u64 route_count(const struct route *end, enum weft_counter which);
