@@ -37,7 +37,6 @@ static void class_set_tos(struct weft_llp *llp, u8 tos)
 
 static void class_set_timeouts(struct weft_llp *llp, u32 keepalive, u32 user_timeout)
 {
-	to_fake(llp)->keepalive = keepalive;
 }
 
 static int class_listen(struct weft_llp *llp, int backlog)

@@ -169,20 +169,15 @@ void fake_join(struct fake *a, struct fake *b)
 	mutex_unlock(&fakes_lock);
 }
 
-/* The one that was made @index streams after the oldest that there is, or NULL. */
-struct fake *fake_find(u32 index)
+/* The oldest that there is, or NULL. */
+struct fake *fake_oldest(void)
 {
-	struct fake *f, *found = NULL;
+	struct fake *f;
 
 	mutex_lock(&fakes_lock);
-	list_for_each_entry(f, &fakes, entry) {
-		if (!index--) {
-			found = f;
-			break;
-		}
-	}
+	f = list_first_entry_or_null(&fakes, struct fake, entry);
 	mutex_unlock(&fakes_lock);
-	return found;
+	return f;
 }
 
 /* --- from one end to the other --- */

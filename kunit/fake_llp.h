@@ -95,7 +95,6 @@ struct fake {
 	struct list_head queued;	/* its place in that */
 	int tos;	/* the type of service; -1: none was set */
 	bool v6only;	/* as it was bound */
-	u32 keepalive;	/* as it was set */
 	/* Called once, when the owner next lets the lock go: TCP receives then what came. */
 	void (*loosed)(struct fake *f);
 };
@@ -122,7 +121,7 @@ u32 fake_end(void);
 
 struct fake *fake_open(const struct weft_llp_ops *ops, void *owner);
 void fake_join(struct fake *a, struct fake *b);
-struct fake *fake_find(u32 index);
+struct fake *fake_oldest(void);
 struct fake *fake_call(struct net *net, const struct sockaddr_storage *from,
 		       const struct sockaddr_storage *to);
 

@@ -123,16 +123,6 @@ struct host *host_new(struct kunit *test)
 	return h;
 }
 
-/* Makes the queue pair one that can be connected again. */
-void host_reset_qp(struct host *h)
-{
-	struct weft_qp *qp = &h->b->engine.qp;
-
-	settle();
-	weft_engine_reset(qp);
-	qp->state = IB_QPS_INIT;
-}
-
 /* Ends the device's connections, and the device. */
 void host_free(struct kunit *test, struct host *h)
 {

@@ -56,7 +56,6 @@ struct meeting {
 
 struct host *host_new(struct kunit *test);
 void host_free(struct kunit *test, struct host *h);
-void host_reset_qp(struct host *h);
 const struct host_event *host_next(struct host *h);
 const struct host_event *host_expect(struct kunit *test, struct host *h, int event, int status);
 void host_expect_silence(struct kunit *test, struct host *h);

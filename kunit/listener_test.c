@@ -66,7 +66,7 @@ static void listener_life(struct kunit *test)
 	id.afonly = true;
 	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 200), 0);
 	KUNIT_EXPECT_EQ(test, h->refs, 1);
-	f = fake_find(0);
+	f = fake_oldest();
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	KUNIT_EXPECT_TRUE(test, f->listens);
 	KUNIT_EXPECT_EQ(test, f->backlog, 200);

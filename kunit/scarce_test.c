@@ -66,18 +66,24 @@ static int connect_call(void *of)
 static void connect_undo(void *of)
 {
 	weft_conn_stop_all(host_dev(of));
-	host_reset_qp(of);
+	settle();
+	weft_engine_reset(host_qp(of));
+	host_qp(of)->state = IB_QPS_INIT;
+}
+
+static void each_fails_of_host(struct kunit *test, const struct attempt *a)
+{
+	struct host *h = host_new(test);
+
+	each_fails(test, a, h);
+	KUNIT_EXPECT_EQ(test, h->refs, 0);
+	host_free(test, h);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 static void scarce_connect(struct kunit *test)
 {
-	const struct attempt a = { connect_call, connect_undo, 2 };
-	struct host *h = host_new(test);
-
-	each_fails(test, &a, h);
-	KUNIT_EXPECT_EQ(test, h->refs, 0);
-	host_free(test, h);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+	each_fails_of_host(test, &(struct attempt){ connect_call, connect_undo, 2 });
 }
 
 static int listen_call(void *of)
@@ -97,13 +103,7 @@ static void listen_undo(void *of)
 
 static void scarce_listen(struct kunit *test)
 {
-	const struct attempt a = { listen_call, listen_undo, 3 };
-	struct host *h = host_new(test);
-
-	each_fails(test, &a, h);
-	KUNIT_EXPECT_EQ(test, h->refs, 0);
-	host_free(test, h);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+	each_fails_of_host(test, &(struct attempt){ listen_call, listen_undo, 3 });
 }
 
 /* --- what verbs make --- */
