@@ -176,10 +176,7 @@ static u32 lent_of(struct kunit *test, const struct weft_mr *mr, const void *at,
 	return n;
 }
 
-/*
- * Of the kernel's memory, pages are lent. The slab allocator's memory is used again though its
- * page is held, and what vmalloc() gives has no page at that address.
- */
+/* Only pages are lent: slab memory is used again while its page is held, vmalloc's has no page. */
 static void batch_memory(struct kunit *test)
 {
 	struct weft_mr *all = zeroed(test, sizeof(*all));

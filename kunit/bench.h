@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * A queue pair in RTS with no stream below it, its regions, a completion queue
- * and what they told their owner, for the suites on queues.
- */
+/* A queue pair in RTS with no stream below it, its regions, and what they told their owner. */
 #ifndef WEFT_KUNIT_BENCH_H
 #define WEFT_KUNIT_BENCH_H
 

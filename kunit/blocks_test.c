@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The way from a region's address to its bytes: blocks as large as the memory
- * allows, of pages and of another driver's DMA buffers.
- */
+/* From a region's address to its bytes: blocks of pages and of another driver's DMA buffers. */
 #include <linux/completion.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>

@@ -75,10 +75,7 @@ static void chunks_wait_for_no_owner(struct kunit *test)
 	weft_chunks_drop(&chunks);
 }
 
-/*
- * An empty page gives way to a large chunk if a message does not fit into it, or the message would
- * be cut in two. A page that has room for all, or bytes that wait, stays.
- */
+/* An empty page gives way to a large chunk for a message that it would cut; any other stays. */
 static void chunks_short(struct kunit *test)
 {
 	static const struct ib_ucontext payer;

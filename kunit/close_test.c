@@ -14,10 +14,7 @@ static void say(struct end *e, u32 msn, const char *text)
 	fake_feed(e->fake, fpdu, fpdu_put(fpdu, &hdr, text, 8, true));
 }
 
-/*
- * Messages wait for receives; these are posted, and the program disconnects before they are
- * looked at. Those that have one are delivered, and the receives left over are flushed.
- */
+/* Messages get receives, and the program disconnects: those are delivered, the rest is flushed. */
 static void close_delivers(struct kunit *test, bool in_order)
 {
 	struct end *e = end_make(test);

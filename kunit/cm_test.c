@@ -144,10 +144,7 @@ static void show(struct weft_llp *llp)
 	weft_conn_info(shown.conn, &shown.info);
 }
 
-/*
- * The stream of several paths may end its first one as soon as that is its own: nobody is shown the
- * first from there on.
- */
+/* Nobody is shown the first path once several paths have it, which may end it at once. */
 static void cm_shown_while_spread(struct kunit *test)
 {
 	struct weft_mpa_agreed agreed = { .paths = true, .crc = true };

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Connections and their lanes: who is served in what order, and that a lane waits for
- * no lock that a thread of a process may hold.
- */
+/* Lanes: who is served in what order, and that none waits for a lock that a process may hold. */
 #include "bench.h"
 #include "hosts.h"
 #include "conn/conn.h"
@@ -78,10 +75,7 @@ static void conn_tx_lock_taken(struct kunit *test)
 	weft_lane_put(both);
 }
 
-/*
- * The lane left word at tx_lock, and is started by its holder; then it finds that a process has the
- * connection's lock. It must not be forgotten at either.
- */
+/* A lane that left word at tx_lock and then finds the connection's lock taken is kept in mind. */
 static void conn_tx_lock_wanted_twice(struct kunit *test)
 {
 	struct bench *b = setup(test, 1);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Completion queues: what the consumer finds and when it is woken, also when
- * its own words are nonsense.
- */
+/* What a consumer finds and when it is woken, also when its own words are nonsense. */
 
 #include <linux/delay.h>
 #include <linux/ktime.h>
@@ -247,10 +244,7 @@ static void cq_hostile_arm(struct kunit *test)
 	}
 }
 
-/*
- * A consumer that polls in a softirq is called with softirqs off, so that what it raises runs at
- * once. With interrupts off it is called as it is, and so is any other consumer.
- */
+/* A consumer that polls in a softirq is called with softirqs off, unless interrupts are. */
 static void cq_polled_in_softirq(struct kunit *test)
 {
 	struct told *told = queue(test);
@@ -423,10 +417,7 @@ static void cq_moderate_change(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_modify_cq(&told->cq.ib, 2, 0), -EOPNOTSUPP);
 }
 
-/*
- * Reads as the consumer does, by the phase, from @index on. Returns how many
- * entries there are, and expects that they were numbered from @wr_id.
- */
+/* Reads from @index on as the consumer does. Returns how many entries, numbered from @wr_id. */
 static u32 readable(struct kunit *test, struct told *told, u32 index, u64 wr_id)
 {
 	struct weft_ring *ring = &told->cq.ring;
@@ -498,10 +489,7 @@ static void cq_resize(struct kunit *test)
 	}
 }
 
-/*
- * Entries come and are polled while a long queue is moved to a larger or a smaller ring:
- * after each step @come more and @polled fewer.
- */
+/* A long queue moves to another ring: after each step @come more and @polled fewer. */
 static void move_slowly(struct kunit *test, u32 size, u32 start, u32 come, u32 polled)
 {
 	const u32 old = 16 * WEFT_CQ_SLICE;
@@ -644,10 +632,7 @@ static void call_late(struct work_struct *work)
 	atomic_dec_return_release(&late->told->cq.calls);
 }
 
-/*
- * The end of a queue waits for a call that is under way, and then for the work that it has
- * queued; and it ends the timer of an event that was put off.
- */
+/* The end waits for a call under way, then for the work that it queued, and stops the timer. */
 static void cq_end(struct kunit *test)
 {
 	struct weft_device *dev = zeroed(test, sizeof(*dev));

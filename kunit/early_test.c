@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Messages of a lower layer that is not ordered: kept by their numbers, placed when they come,
- * delivered in their turn.
- */
+/* Messages in any order: kept by their numbers, placed when they come, delivered in their turn. */
 #include <linux/cgroup.h>
 #include <linux/memcontrol.h>
 
@@ -258,10 +255,7 @@ static void early_behind_window(struct kunit *test)
 	rx_of(b->e->qp)->sends.size = made;
 }
 
-/*
- * Of a shared queue no receive is taken but for the message whose turn it is: one segment would
- * keep as many as the window has from all others.
- */
+/* A shared queue gives a receive only to the message in turn: others would keep many from all. */
 static void early_shared(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
@@ -486,10 +480,7 @@ static void early_off(struct kunit *test)
 
 #define MANY	300U
 
-/*
- * Many messages in an order made by chance, within a window as a path may shuffle them: the
- * memory and the completions are those of the order they were sent in.
- */
+/* Many messages in any order: memory and completions are those of the order they were sent in. */
 static void early_many(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);

@@ -179,10 +179,7 @@ void end_free(struct kunit *test, struct end *e)
 	free_pages_exact(e->memory, END_MEMORY);
 }
 
-/*
- * Begins the next work request in the ring, of @len bytes at @offset; 0: without a gather list. The
- * caller completes it, and end_post() posts it.
- */
+/* Begins the next work request, of @len bytes at @offset or none, which end_post() posts. */
 struct weft_sq_wr *end_wr(struct end *e, u8 opcode, u32 offset, u32 len)
 {
 	struct weft_sq_wr *wr = weft_ring_slot(&e->qp->sq, e->sends);
@@ -316,9 +313,7 @@ void end_fill(struct end *e, u32 seed)
 	}
 }
 
-/*
- * Writes an FPDU by the encoders of wire/, with a CRC or with zeroes for one. Returns its length.
- */
+/* Writes an FPDU by the encoders of wire/, its CRC zero without @crc. Returns its length. */
 u32 fpdu_put(u8 *to, const struct weft_ddp_hdr *hdr, const void *payload, u32 len, bool crc)
 {
 	u32 n = weft_ddp_encode(to + WEFT_MPA_LEN, hdr), end;

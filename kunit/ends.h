@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * A queue pair on a fake stream, with memory that peers may reach: one end of a
- * connection whose handshake is over. The other end is the test, or another of these.
- */
+/* A queue pair on a fake stream, with memory for peers: one end of a connection after handshake. */
 #ifndef WEFT_KUNIT_ENDS_H
 #define WEFT_KUNIT_ENDS_H
 

@@ -378,10 +378,7 @@ static bool enqueue(struct fake *listener, struct fake *end)
 	return true;
 }
 
-/*
- * Connects a test, which seems to be @from, to who listens at @to. Returns the end that the test
- * closes; NULL: nobody listens, or too many wait.
- */
+/* Connects the test, as @from, to a listener at @to. Returns the test's end; NULL: not accepted. */
 struct fake *fake_call(struct net *net, const struct sockaddr_storage *from,
 		       const struct sockaddr_storage *to)
 {
@@ -479,10 +476,7 @@ bool fake_pump(void)
 
 /* --- a test at the other end --- */
 
-/*
- * Takes the next packet buffer that a stream was given, whose owner is told of the room. Returns
- * its bytes; 0: there is none, or it is longer than @size.
- */
+/* Takes the next packet buffer of a stream, and tells of the room. Returns its bytes, or 0. */
 u32 fake_take(struct fake *f, void *to, u32 size)
 {
 	struct sk_buff *skb;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Two queue pairs, a fake stream between them: what one posts is done at the other, over
- * segments, windows and packet buffers of every odd kind.
- */
+/* Two queue pairs on a stream that is odd in every way: what one posts is done at the other. */
 #include "bench.h"
 #include "ends.h"
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The framer by itself: what it tells of segments, and when, without a queue pair. Nothing
- * of DDP is known here either: a header is the first HDR bytes.
- */
+/* The framer by itself: when it tells of which segment. A header is the first HDR bytes here. */
 #include <linux/skbuff.h>
 
 #include "mpa/framer.h"
@@ -227,10 +224,7 @@ static void framer_begins_again(struct kunit *test)
 	}
 }
 
-/*
- * A segment on the stage waits, and TCP offers what is behind its FPDU, also when there is a
- * receive meanwhile: that is not taken, least of all for the rest of the segment.
- */
+/* While a staged segment waits, no byte behind its FPDU is taken, least of all for its rest. */
 static void framer_staged_waits(struct kunit *test)
 {
 	u8 bytes[2 * MOST];

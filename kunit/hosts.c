@@ -268,10 +268,7 @@ struct fake *host_call(const char *addr)
 	return fake_call(&init_net, &from, &to);
 }
 
-/*
- * Reads the frame that the host sent, and its private data, which has room for 512 bytes. Returns
- * false if there is none.
- */
+/* Reads the frame that the host sent, and up to 512 bytes of private data. False: there is none. */
 bool peer_reads(struct kunit *test, struct fake *peer, bool reply, struct weft_mpa_frame *frame,
 		u8 *private)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * A device whose connections are made over fake streams, a queue pair on it, and an
- * application that notes what iw_cm would be told: one host. The peer is the test.
- */
+/* A device on fake streams, a queue pair and an application that notes iw_cm's events: a host. */
 #ifndef WEFT_KUNIT_HOSTS_H
 #define WEFT_KUNIT_HOSTS_H
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Messages between placement and delivery, without a queue pair: which segment may come, when
- * a message is whole, that each is delivered once and in its turn.
- */
+/* Messages before delivery: which segment may come, when one is whole, that each comes once. */
 
 #include "rx/inbound.h"
 #include "suite.h"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The checks between a key and memory: which key, whose, for what, and where.
- * They are the whole defence against a peer that names memory at will.
- */
+/* The checks of a key: which, whose, for what, and where. Peers name memory at will. */
 
 #include "memory/mr.h"
 #include "suite.h"

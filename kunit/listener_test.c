@@ -265,10 +265,7 @@ static void ending_work(struct work_struct *work)
 	weft_iw_destroy_listen(container_of(work, struct ending, work)->id);
 }
 
-/*
- * Has a peer connect, whose accept is held up, and the listener's end begin. Waits until nobody is
- * told of connections any more.
- */
+/* Holds a peer's accept up, and has the listener's end begin, until nobody is told any more. */
 static struct fake *end_amid_accept(struct kunit *test, struct ending *ending, struct iw_cm_id *id)
 {
 	struct weft_listener *listener = of(id);
@@ -342,10 +339,7 @@ static void refs_find(struct tracepoint *tp, void *data)
 		watch->queued = tp;
 }
 
-/*
- * A lane may end a connection that belongs to nobody while the accept still posts its events: that
- * has a reference besides the connection's first and the lane's.
- */
+/* An accept that still posts events has a reference besides the connection's and its lane's. */
 static void listener_keeps_amid_accept(struct kunit *test)
 {
 	struct refs_watch watch = {};

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Lending: pages that a stream sends from where they lie, who holds them for how long,
- * and what of it is told to the program.
- */
+/* Pages that a stream sends from where they lie: who holds them, and what the program is told. */
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
@@ -384,10 +381,7 @@ static void loan_drain(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, l->e->closing, 1);
 }
 
-/*
- * A queue pair that is taken off its stream is not flushed while its pages are out: the
- * reset brings them back, and with them the request, which may have reached the peer or not.
- */
+/* A queue pair off its stream is not flushed before the reset has brought its pages back. */
 static void loan_stop(struct kunit *test)
 {
 	struct loan_bench *l = keeping(test);

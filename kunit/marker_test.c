@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Streams with markers: what is sent is read by a reader of its own, which knows where in the
- * stream it is and nothing else.
- */
+/* Streams with markers, read by a reader of its own, which knows only where in the stream it is. */
 #include "tx_bench.h"
 
 /* The FPDU read last, without its markers. */
@@ -19,10 +16,7 @@ static void take_word(struct kunit *test, struct tape *tape, u32 at, u32 field, 
 	KUNIT_EXPECT_EQ(test, weft_get_be32(tape->bytes + at), at < field ? 0 : at - field);
 }
 
-/*
- * Reads an FPDU, whose markers must point to it, and whose CRC must cover them. Returns its
- * length in the stream.
- */
+/* Reads an FPDU: its markers point to it, its CRC covers them. Returns its length in the stream. */
 static u32 read_fpdu(struct kunit *test, struct tape *tape, bool crc)
 {
 	u32 at = tape->at, have = 0, covered;
@@ -66,10 +60,7 @@ static void read_send(struct kunit *test, struct tape *tape, const struct end *e
 	KUNIT_EXPECT_EQ(test, got, len);
 }
 
-/*
- * Whatever the segment size, an FPDU keeps to a segment with its markers. A device that would
- * else make large FPDUs, or lend, does neither.
- */
+/* With markers too an FPDU keeps to a segment; none is large or lent where the device would. */
 static void marker_sends(struct kunit *test)
 {
 	static const u32 lengths[] = { 0, 1, 100, 480, 508, 512, 1400, 1424, 5000, 70001 };

@@ -68,10 +68,7 @@ static void modify_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_qp_state(&b->engine.qp), IB_QPS_RTS);
 }
 
-/*
- * iw_cm has its reference from the lookup on, so that the queue pair may be destroyed before its
- * second call; a lookup that comes when the last reference is gone finds nothing.
- */
+/* iw_cm has its reference from the lookup on; a lookup behind the last reference finds nothing. */
 static void modify_found(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
@@ -143,10 +140,7 @@ static void ask_and_drop(struct work_struct *work)
 	weft_iw_rem_ref(asks->ib);
 }
 
-/*
- * Each weft_iw_add_ref() is worth a reference: the first behind a lookup is the lookup's, and any
- * other is a new one, also if another task asks between the lookup and its own.
- */
+/* The first weft_iw_add_ref() behind a lookup is the lookup's, whoever else asks in between. */
 static void modify_promised(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
@@ -174,10 +168,7 @@ static void modify_promised(struct kunit *test)
 	destroy_work_on_stack(&asks.work);
 }
 
-/*
- * A connection that ends when it is served, and at its end tells iw_cm, which drops the last
- * reference.
- */
+/* A connection that ends when it is served, and so has iw_cm drop the last reference. */
 struct ending {
 	struct weft_qp_user user;
 	struct bench *b;
@@ -207,10 +198,7 @@ static const struct weft_qp_user_ops ending_ops = {
 	.serve = ending_serve,
 };
 
-/*
- * iw_cm_disconnect() modifies a queue pair on which it has no reference. So the last one may go
- * while this runs, which then keeps the queue pair to its end.
- */
+/* iw_cm_disconnect() modifies without a reference: the last one may go meanwhile. */
 static void modify_held(struct kunit *test)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_SQD };

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What both directions of a queue pair share, each without a queue pair: requests in
- * flight, our reads, the peer's, when sending may begin, how a connection ends.
- */
+/* What both directions share: requests in flight, reads of both ends, the gate, the ending. */
 
 #include "pair/reads.h"
 #include "pair/ending.h"

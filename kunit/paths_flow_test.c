@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Several paths as one stream: which path a frame takes, what the peer is told that was taken,
- * what a peer may send, and how the stream ends.
- */
+/* Several paths: which one a frame takes, acknowledgments, limits on the peer, the stream's end. */
 #include <linux/completion.h>
 
 #include "bench.h"
@@ -478,10 +475,7 @@ static void look_at_place(struct work_struct *work)
 static DECLARE_WORK(blocker, wait_to_go);
 static DECLARE_WORK(behind, look_at_place);
 
-/*
- * A stream that is to be looked after at once keeps its place in the queue when that is asked for
- * again, and gets one even if its timer is due and has not fired.
- */
+/* A stream that is due keeps its place in the queue, and gets one before its late timer fires. */
 static void flow_keeps_place(struct kunit *test)
 {
 	struct workqueue_struct *blocked = alloc_ordered_workqueue("weft_kunit_blocked", 0);

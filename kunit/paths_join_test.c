@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Several paths as one stream: how they join and leave, and what becomes of what a path had that
- * broke or stalls. What the peer reads has every segment once, in order.
- */
+/* Paths that join, leave, break or stall: the peer reads every segment once, in order. */
 #include "bench.h"
 #include "ends.h"
 #include "routes.h"

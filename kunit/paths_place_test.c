@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Two queue pairs with two paths between them, of which one is late: what comes by the other is
- * placed when it comes, and delivered in its turn.
- */
+/* Two queue pairs and two paths, one of them late: placed at once, delivered in turn. */
 #include "bench.h"
 #include "ends.h"
 #include "routes.h"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Several paths, and a stranger: one who has an address that the initiator was told, or who
- * connects to where the responder awaits joins. Neither learns the key, nor harms the stream.
- */
+/* Strangers at an address or where joins are awaited: none learns the key or harms the stream. */
 #include "bench.h"
 #include "ends.h"
 #include "fake_stream.h"
@@ -116,10 +113,7 @@ static void hear(struct kunit *test, struct fake *at, u8 type, u8 *ulpdu, u32 le
 	KUNIT_EXPECT_EQ(test, ulpdu[0], type);
 }
 
-/*
- * Has the second path come up at a responder that then ends it, after one more frame or none.
- * Returns when its address is tried again, in jiffies from now.
- */
+/* A responder ends the second path, after a frame or none. Returns jiffies until the next try. */
 static long end_at_once(struct kunit *test, bool speaks)
 {
 	const struct weft_path_hdr challenge = { .type = WEFT_PATH_CHALLENGE, .ssn = 1 };
@@ -269,10 +263,7 @@ static void stranger_listens(struct kunit *test)
 	weft_llp_close(&lurker->llp, true);
 }
 
-/*
- * A stranger at an address that the initiator was told passes its join on to the responder, which
- * he reaches under this address. Returns true if he is in the middle of a path then.
- */
+/* A stranger passes a join on to the responder at @host. Returns true if he is amid a path then. */
 static bool relay(struct kunit *test, u32 host)
 {
 	struct routes *r = routes_with_one(test);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Posts of the kernel's own consumers: what stands in the ring afterwards, and
- * what is refused.
- */
+/* Posts of the kernel's own consumers: what stands in the ring then, and what is refused. */
 #include "bench.h"
 #include "verbs/verbs.h"
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What the receive side does about an FPDU that it does not take: it keeps the first
- * reason and reads no more, and the queue pair fails for it when the engine says so.
- */
+/* FPDUs that are refused: for the first reason, and not before the engine fails the queue pair. */
 #include "bench.h"
 #include "rx/rx.h"
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Keys that come and go with a work request: fast registration and memory
- * windows. What they name, for whom, and that an end is one.
- */
+/* Fast registration and memory windows: what their keys name, for whom, and that an end is one. */
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>

@@ -129,10 +129,7 @@ static void routes_end(struct kunit *test, void *what)
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
-/*
- * Makes a stream whose first path is up; @a_paths and @b_paths are how many each end wishes. What
- * else is to happen does at the next settle().
- */
+/* Makes a stream whose first path is up; its ends wish so many. The rest happens at settle(). */
 struct routes *routes_make(struct kunit *test, u32 a_paths, u32 b_paths)
 {
 	struct routes *r = zeroed(test, sizeof(*r));
@@ -166,10 +163,7 @@ struct fake *route_fake(struct route *end, u32 number)
 	return to_fake(end->p->path[number].llp);
 }
 
-/*
- * Gives the stream its next segment, of 4 bytes or more. Returns what weft_llp_send_page() said; if
- * that was not -EAGAIN, the segment counts as sent.
- */
+/* Sends the next segment, 4 bytes or more. Returns weft_llp_send_page()'s; -EAGAIN: not sent. */
 int route_send(struct route *end, u32 len)
 {
 	u8 *fpdu = kzalloc(WEFT_PATH_MAX_FPDU, GFP_KERNEL), *segment;

@@ -3,10 +3,7 @@
 #include "rx_bench.h"
 #include "scarce.h"
 
-/*
- * A Write of two segments, a SEND of three and an empty one, and a Write of a byte. The
- * receiver is as it was sent to, and knows what was sent.
- */
+/* A Write of two segments, a SEND of three and an empty one, and a Write of a byte. */
 static void put_all(struct rx_bench *r)
 {
 	put(r, write_hdr(1000, false), text, 21);
@@ -120,10 +117,7 @@ static bool run_timer(struct timer_list *timer)
 	return due;
 }
 
-/*
- * Without memory for the stage the stream keeps the FPDU, until there is some: at its begin, and
- * amid it.
- */
+/* Without memory for the stage the stream keeps the FPDU: at its begin, and amid it. */
 static void rx_stage_starves(struct kunit *test)
 {
 	u8 *payload = zeroed(test, 30000);
@@ -404,10 +398,7 @@ static void note_held(struct ib_cq *cq, void *context)
 	weft_req_notify_cq(cq, IB_CQ_NEXT_COMP);
 }
 
-/*
- * From message to message of a packet a region is held by its reference, and one that has a lock
- * not at all: whoever is told of a message may invalidate it. Behind the packet none is.
- */
+/* Between messages of a packet a region is held by a reference alone, behind it not at all. */
 static void rx_holds(struct kunit *test)
 {
 	for (u32 kind = WEFT_MR_REGION; kind <= WEFT_MR_FAST; kind++) {
@@ -452,10 +443,7 @@ static void note_ending(struct ib_cq *cq, void *context)
 	t->due = weft_qp_state(t->qp) == IB_QPS_ERR && t->qp->ending.due;
 }
 
-/*
- * A program that is told of a receive in error may end its queue pair at once. The Terminate is due
- * by then, so that the peer hears why all the same.
- */
+/* The Terminate is due before a program hears of the error, and may end its queue pair. */
 static void rx_fails_before_it_tells(struct kunit *test)
 {
 	struct rx_bench *r = bench_new(test, true);

@@ -2,10 +2,7 @@
 /* FPDUs that are damaged, cannot be read, or ask for what is wrong, and the peer's Terminate. */
 #include "rx_bench.h"
 
-/*
- * A byte that is damaged anywhere is noticed before anything is done about its FPDU:
- * nothing is placed or completed, and the peer is told. Whole, and in pieces.
- */
+/* A damaged byte, wherever it is, is noticed before anything is placed or completed. */
 static void rx_damage(struct kunit *test)
 {
 	u32 at, cut, all;

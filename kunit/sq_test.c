@@ -508,10 +508,7 @@ static void sq_flush(struct kunit *test)
 	KUNIT_EXPECT_NE(test, ctl(b)->need_doorbell, 0U);
 }
 
-/*
- * What is posted in ERR is completed when the doorbell returns, in the poster's time: a worker is
- * not charged for, and a process could have it work without end.
- */
+/* Posts in ERR complete within the doorbell: nobody is charged for what a worker does. */
 static void sq_flush_by_poster(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Receive queues, shared ones above all: who gets which entry, who waits and is
- * woken, what the owner is told, and what a process can do to it by scribbling.
- */
+/* Receive queues, shared ones above all: who gets an entry, who is woken, what scribbling does. */
 #include "bench.h"
 #include "queue/rq.h"
 #include "verbs/verbs.h"

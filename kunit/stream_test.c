@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What is handed to TCP at once, so that its segments are those that were laid out
- * even when a window has cut a packet buffer.
- */
+/* What TCP gets at once, so that segments stay as laid out when a window cuts a packet buffer. */
 #include <linux/net.h>
 #include <linux/skbuff.h>
 #include <net/net_namespace.h>
@@ -113,10 +110,7 @@ static void portion_sent(struct kunit *test)
 	pipe_close(p);
 }
 
-/*
- * TCP takes what it is given, a buffer after the other, and the window cuts the last one
- * again and again: every buffer but the rest of a cut begins where a segment does.
- */
+/* However often a window cuts buffers, each but the rest of a cut begins where a segment does. */
 static void portion_cut_often(struct kunit *test)
 {
 	struct pipe *p = pipe_open(test);
@@ -159,10 +153,7 @@ static const struct weft_llp_ops space_ops = {
 	.writable = space_found,
 };
 
-/*
- * A connection that nobody has accepted has no struct socket yet, but the callbacks of its
- * listener. A BPF program that sets the size of its buffers at its begin has TCP tell of room.
- */
+/* A BPF program may have TCP tell of room before a connection has its struct socket. */
 static void space_before_accept(struct kunit *test)
 {
 	struct weft_llp *llp = weft_tcp_class.open(&init_net, AF_INET, &space_ops, NULL);
@@ -203,10 +194,7 @@ static void user_of_another(struct kunit *test)
 	pipe_close(to);
 }
 
-/*
- * A socket is put into another's groups with the number that net_cls has given it, also where both
- * are in one group of the second version, as all are on a host that uses the first.
- */
+/* A socket gets another's number of net_cls, also where both are in one cgroup of version 2. */
 static void groups_like_another(struct kunit *test)
 {
 #ifdef CONFIG_CGROUP_NET_CLASSID

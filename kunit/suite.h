@@ -9,10 +9,7 @@
 #define no_suite_init NULL
 #define no_suite_exit NULL
 
-/*
- * Makes the suite weft_NAME of cases. SETTING_suite_init() is called before the first case, and
- * SETTING_suite_exit() after the last.
- */
+/* Makes the suite weft_NAME of cases, between SETTING_suite_init() and SETTING_suite_exit(). */
 #define A_SUITE(NAME, SETTING, ...) \
 	static struct kunit_case suite_cases[] = { __VA_ARGS__, {} }; \
 	static struct kunit_suite suite = { \

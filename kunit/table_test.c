@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The table of states and events: what each event does in each state that a connection
- * can be in, and what its stream does to it there.
- */
+/* What each event, and the stream, does in each state that a connection can be in. */
 #include "bench.h"
 #include "ends.h"
 #include "hosts.h"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The transmit side while the queue pair receives: what arrives when the stream's lock is let go
- * in the midst of laying out.
- */
+/* What arrives when the stream's lock is let go in the midst of laying out. */
 #include <linux/completion.h>
 #include <linux/kthread.h>
 #include <linux/sched.h>

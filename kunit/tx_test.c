@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The transmit side on a stream that is made of odd segments and takes bytes as it
- * likes: what it sends is read by the decoders of wire/, byte by byte.
- */
+/* What is sent on a stream of odd segments that takes bytes as it likes, read byte by byte. */
 #include "tx_bench.h"
 #include "wire/plan.h"
 

@@ -88,10 +88,7 @@ static void turns_near(struct kunit *test)
 	expect_writes(test, t, 3);
 }
 
-/*
- * Where no pages lie together, FPDUs are of a page, whatever a segment takes and the peer allows;
- * and where there is no page, nothing is sent until there is one.
- */
+/* Where no pages lie together, FPDUs are of a page; where there is none, nothing is sent. */
 static void turns_scarce(struct kunit *test)
 {
 	static const u32 sizes[] = { 1448, 8948, 65484 };
