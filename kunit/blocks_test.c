@@ -107,8 +107,7 @@ static void blocks_sizes(struct kunit *test)
 
 /* What it gives, and how often each of its functions is in use. */
 struct exporter {
-	void *mem;
-	void *mapping;
+	void *mem, *mapping;
 	bool no_pages; /* bus addresses alone, and no kernel mapping */
 	dma_addr_t bounce; /* how far from the second page a device finds it; not 0: a copy */
 	int pins, maps, vmaps;
@@ -202,19 +201,13 @@ static void exporter_release(struct dma_buf *buf)
 
 /* Its memory lies where it lies. */
 static const struct dma_buf_ops exporter_at_rest = {
-	.map_dma_buf = exporter_map,
-	.unmap_dma_buf = exporter_unmap,
-	.release = exporter_release,
+	.map_dma_buf = exporter_map, .unmap_dma_buf = exporter_unmap, .release = exporter_release,
 };
 
 /* It moves its memory whenever that is not pinned, mapped for the kernel or not. */
 static const struct dma_buf_ops exporter_that_moves = {
-	.pin = exporter_pin,
-	.unpin = exporter_unpin,
-	.map_dma_buf = exporter_map,
-	.unmap_dma_buf = exporter_unmap,
-	.vmap = exporter_vmap,
-	.vunmap = exporter_vunmap,
+	.pin = exporter_pin, .unpin = exporter_unpin, .map_dma_buf = exporter_map,
+	.unmap_dma_buf = exporter_unmap, .vmap = exporter_vmap, .vunmap = exporter_vunmap,
 	.release = exporter_release,
 };
 

@@ -217,8 +217,7 @@ static void cm_connect_port_taken(struct kunit *test)
 static void cm_connect_fails(struct kunit *test)
 {
 	static const struct {
-		int error;
-		int told;
+		int error, told;
 		u8 counter;
 	} cases[] = {
 		{ -ECONNREFUSED, -ECONNREFUSED, WEFT_CNT_CONN_REFUSED_BY_PEER },
@@ -444,8 +443,7 @@ static void cm_accept_fails(struct kunit *test)
 {
 	static const struct {
 		u32 qpn;
-		int charge;
-		int ret;
+		int charge, ret;
 	} cases[] = {
 		{ 99, 0, -EINVAL },
 		{ 17, -ENOMEM, -ENOMEM },

@@ -13,8 +13,7 @@
 /* A queue with no device below it, and what it told its consumer. */
 struct told {
 	struct weft_cq cq;
-	unsigned int events;
-	unsigned int errors;
+	unsigned int events, errors;
 	bool softirqs_off;
 };
 
@@ -105,12 +104,8 @@ static void cq_entry(struct kunit *test)
 {
 	struct told *told = queue(test);
 	struct weft_completion wc = {
-		.wr_id = 0x1122334455667788ULL,
-		.qpn = 0x99,
-		.byte_len = 0x7fffffff,
-		.ex = 0xabcd1234,
-		.opcode = WEFT_OP_RECV,
-		.status = IB_WC_LOC_LEN_ERR,
+		.wr_id = 0x1122334455667788ULL, .qpn = 0x99, .byte_len = 0x7fffffff,
+		.ex = 0xabcd1234, .opcode = WEFT_OP_RECV, .status = IB_WC_LOC_LEN_ERR,
 		.flags = WEFT_CQE_WITH_INV,
 	};
 

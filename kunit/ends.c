@@ -30,15 +30,7 @@ static void user_peer_closed(struct weft_qp_user *user)
 	of_user(user)->peer_closed++;
 }
 
-static void user_changed(struct weft_qp_user *user)
-{
-}
-
-static void user_unlocked(struct weft_qp_user *user)
-{
-}
-
-static void user_hold(struct weft_qp_user *user)
+static void user_nothing(struct weft_qp_user *user)
 {
 }
 
@@ -49,12 +41,8 @@ static bool user_serve(struct weft_qp_user *user)
 }
 
 static const struct weft_qp_user_ops user_ops = {
-	.failed = user_failed,
-	.closing = user_closing,
-	.changed = user_changed,
-	.peer_closed = user_peer_closed,
-	.unlocked = user_unlocked,
-	.hold = user_hold,
+	.failed = user_failed, .closing = user_closing, .changed = user_nothing,
+	.peer_closed = user_peer_closed, .unlocked = user_nothing, .hold = user_nothing,
 	.serve = user_serve,
 };
 
@@ -73,9 +61,7 @@ static void stream_changed(struct weft_llp *llp)
 }
 
 static const struct weft_llp_ops stream_ops = {
-	.readable = stream_readable,
-	.writable = stream_writable,
-	.changed = stream_changed,
+	.readable = stream_readable, .writable = stream_writable, .changed = stream_changed,
 };
 
 static void memory_make(struct kunit *test, struct end *e)
@@ -126,8 +112,7 @@ struct end *end_make(struct kunit *test)
 void end_spread(struct kunit *test, struct end *e, bool initiator, u32 paths)
 {
 	const struct weft_spread_terms terms = {
-		.initiator = initiator, .crc = true,
-		.counters = e->b->dev.counters,
+		.initiator = initiator, .crc = true, .counters = e->b->dev.counters,
 	};
 
 	weft_paths_settings.paths = paths;

@@ -25,8 +25,7 @@ struct flow {
 static const struct {
 	const char *what;
 	struct fake_script script;
-	bool crc;
-	bool large;
+	bool crc, large;
 	int marks;
 } odd[] = {
 	{ "plain", { PLAIN }, true, false },

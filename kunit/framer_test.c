@@ -77,10 +77,7 @@ static u32 take_row(void *ctx, struct weft_packet *p, u32 offset, u32 end)
 }
 
 static const struct weft_segment_ops take_ops = {
-	.begin = take_begin,
-	.place = take_place,
-	.end = take_end,
-	.row = take_row,
+	.begin = take_begin, .place = take_place, .end = take_end, .row = take_row,
 };
 
 static enum weft_rx_verdict take_part(void *ctx, const u8 *from, u32 *len)

@@ -212,10 +212,7 @@ void host_expire(struct host *h)
 int host_connect_with(struct host *h, const void *private, u16 len)
 {
 	struct iw_cm_conn_param param = {
-		.private_data = private,
-		.private_data_len = len,
-		.ird = 2,
-		.ord = 2,
+		.private_data = private, .private_data_len = len, .ird = 2, .ord = 2,
 		.qpn = h->b->engine.qp.acc.qpn,
 	};
 

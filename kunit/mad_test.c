@@ -13,8 +13,7 @@
 
 struct pma_asked {
 	struct weft_device dev;
-	struct ib_mad in;
-	struct ib_mad out;
+	struct ib_mad in, out;
 };
 
 static void asked_end(struct kunit *test, void *what)

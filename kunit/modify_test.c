@@ -192,10 +192,7 @@ static bool ending_serve(struct weft_qp_user *user)
 }
 
 static const struct weft_qp_user_ops ending_ops = {
-	.failed = ending_note,
-	.closing = ending_note,
-	.hold = ending_note,
-	.serve = ending_serve,
+	.failed = ending_note, .closing = ending_note, .hold = ending_note, .serve = ending_serve,
 };
 
 /* iw_cm_disconnect() modifies without a reference: the last one may go meanwhile. */

@@ -127,8 +127,7 @@ static void peers_are_sent(struct kunit *test)
 {
 	static const struct {
 		const char *entry;
-		u32 of_weft;
-		u32 of_others;
+		u32 of_weft, of_others;
 	} cases[] = {
 		{ NULL, 40024, 1448 },
 		{ "10.0.0.3=16384", 40024, 1448 },

@@ -63,15 +63,12 @@ static void post_send_kinds(struct kunit *test)
 		struct bench *b = kernel_bench(test);
 		struct ib_rdma_wr wr = {
 			.wr = {
-				.wr_id = WR_ID,
-				.sg_list = sge,
-				.num_sge = 3,
+				.wr_id = WR_ID, .sg_list = sge, .num_sge = 3,
 				.opcode = kinds[i].opcode,
 				.send_flags = IB_SEND_FENCE | IB_SEND_SOLICITED,
 				.ex.invalidate_rkey = 0xabcd,
 			},
-			.remote_addr = 0x123456789aULL,
-			.rkey = 0x77,
+			.remote_addr = 0x123456789aULL, .rkey = 0x77,
 		};
 		const struct weft_sq_wr *first = block(b, 0);
 		const struct weft_sge *third = (const void *)block(b, 1);
@@ -111,15 +108,10 @@ static void post_atomics(struct kunit *test)
 		struct bench *b = kernel_bench(test);
 		struct ib_atomic_wr wr = {
 			.wr = {
-				.sg_list = &sge,
-				.num_sge = 1,
-				.opcode = kinds[i].opcode,
+				.sg_list = &sge, .num_sge = 1, .opcode = kinds[i].opcode,
 				.send_flags = IB_SEND_SIGNALED,
 			},
-			.remote_addr = 0x4000,
-			.compare_add = 5,
-			.swap = 6,
-			.rkey = 0x88,
+			.remote_addr = 0x4000, .compare_add = 5, .swap = 6, .rkey = 0x88,
 		};
 		const struct weft_sq_wr *first = block(b, 0);
 
@@ -144,15 +136,11 @@ static void post_keys(struct kunit *test)
 	struct bench *b = kernel_bench(test);
 	struct ib_mr mr = { .lkey = 0x501, .rkey = 0x501 };
 	struct ib_reg_wr reg = {
-		.wr.opcode = IB_WR_REG_MR,
-		.mr = &mr,
-		.key = 0x502,
+		.wr.opcode = IB_WR_REG_MR, .mr = &mr, .key = 0x502,
 		.access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_LOCAL_WRITE,
 	};
 	struct ib_send_wr inv = {
-		.next = &reg.wr,
-		.opcode = IB_WR_LOCAL_INV,
-		.ex.invalidate_rkey = 0x501,
+		.next = &reg.wr, .opcode = IB_WR_LOCAL_INV, .ex.invalidate_rkey = 0x501,
 	};
 
 	KUNIT_ASSERT_EQ(test, send(b, &inv), 0);
@@ -178,15 +166,10 @@ static void post_inline(struct kunit *test)
 		{ .addr = (uintptr_t)payload + 20, .length = MAX_INLINE - 20 },
 	};
 	struct ib_send_wr wr = {
-		.sg_list = sge,
-		.num_sge = 2,
-		.opcode = IB_WR_SEND,
-		.send_flags = IB_SEND_INLINE,
+		.sg_list = sge, .num_sge = 2, .opcode = IB_WR_SEND, .send_flags = IB_SEND_INLINE,
 	};
 	struct ib_rdma_wr read = {
-		.wr.num_sge = 2,
-		.wr.opcode = IB_WR_RDMA_READ,
-		.wr.send_flags = IB_SEND_INLINE,
+		.wr.num_sge = 2, .wr.opcode = IB_WR_RDMA_READ, .wr.send_flags = IB_SEND_INLINE,
 	};
 	const struct weft_sq_wr *first;
 
@@ -231,9 +214,7 @@ static void post_refuses(struct kunit *test)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct ib_send_wr wr = {
-			.sg_list = sge,
-			.num_sge = cases[i].num_sge,
-			.opcode = cases[i].opcode,
+			.sg_list = sge, .num_sge = cases[i].num_sge, .opcode = cases[i].opcode,
 		};
 
 		KUNIT_EXPECT_EQ_MSG(test, send(b, &wr), -EINVAL, "case %zu", i);
@@ -396,9 +377,7 @@ static void post_dropped(struct kunit *test)
 static void post_receives(struct kunit *test)
 {
 	struct bench *b = kernel_bench(test);
-	struct ib_sge sge[MAX_RECV_SGE + 1] = {
-		{ IOVA, 5, STAG }, { IOVA + 5, 6, STAG },
-	};
+	struct ib_sge sge[MAX_RECV_SGE + 1] = { { IOVA, 5, STAG }, { IOVA + 5, 6, STAG } };
 	struct ib_recv_wr wr[RECEIVES + 1] = {};
 	struct weft_sge taken[MAX_RECV_SGE];
 	struct weft_recv recv = { .sge = taken };

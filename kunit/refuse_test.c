@@ -20,9 +20,7 @@ static enum weft_rx_verdict begin(struct bench *b, u8 opcode, u32 qn, u32 msn, u
 {
 	struct weft_template *seg = &b->engine.rx.seg;
 
-	seg->ddp = (struct weft_ddp_hdr){
-		.opcode = opcode, .last = true, .qn = qn, .msn = msn,
-	};
+	seg->ddp = (struct weft_ddp_hdr){ .opcode = opcode, .last = true, .qn = qn, .msn = msn };
 	seg->payload_len = len;
 	seg->len = WEFT_DDP_UNTAGGED_LEN + len;
 	seg->hdr_len = weft_ddp_encode(seg->hdr, &seg->ddp);

@@ -240,9 +240,7 @@ static void window(struct kunit *test, struct bench *b, struct weft_mw *mw, enum
 static struct weft_bind draft(struct bench *b)
 {
 	return (struct weft_bind){
-		.addr = IOVA + PAGE_SIZE - 2,
-		.length = PAGE_SIZE,
-		.lkey = b->region->stag,
+		.addr = IOVA + PAGE_SIZE - 2, .length = PAGE_SIZE, .lkey = b->region->stag,
 		.access = IB_ACCESS_REMOTE_WRITE,
 	};
 }
@@ -560,8 +558,7 @@ struct end {
 	struct bench *b;
 	u32 key;
 	int result;
-	bool begun;
-	bool over;
+	bool begun, over;
 	struct completion done;
 };
 

@@ -71,17 +71,13 @@ static void on_changed(struct weft_llp *llp)
 }
 
 static const struct weft_llp_ops route_ops = {
-	.readable = on_readable,
-	.writable = on_writable,
-	.changed = on_changed,
+	.readable = on_readable, .writable = on_writable, .changed = on_changed,
 };
 
 static void begin(struct kunit *test, struct route *end, struct fake *first, bool initiator,
 		  u32 paths)
 {
-	struct weft_spread_terms terms = {
-		.initiator = initiator, .crc = true,
-	};
+	struct weft_spread_terms terms = { .initiator = initiator, .crc = true };
 
 	end->test = test;
 	end->counters = alloc_percpu(struct weft_counters);

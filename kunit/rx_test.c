@@ -340,8 +340,7 @@ static void rx_stops_amid(struct kunit *test)
 static void rx_completions(struct kunit *test)
 {
 	static const struct {
-		u8 opcode;
-		u8 flags;
+		u8 opcode, flags;
 		u32 ex;
 		u8 what;
 	} kinds[] = {
@@ -379,8 +378,7 @@ static void rx_completions(struct kunit *test)
 /* How memory is held at each completion, seen by a consumer that is called back. */
 struct held {
 	struct weft_mr *mr;
-	u32 completions;
-	u32 refs[2];
+	u32 completions, refs[2];
 	bool locked[2];
 };
 

@@ -162,9 +162,7 @@ static int pair_call(void *of)
 {
 	struct made *m = of;
 	struct ib_qp_init_attr attr = {
-		.qp_type = IB_QPT_RC,
-		.send_cq = &m->b->cq.ib,
-		.recv_cq = &m->b->cq.ib,
+		.qp_type = IB_QPT_RC, .send_cq = &m->b->cq.ib, .recv_cq = &m->b->cq.ib,
 		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 

@@ -34,8 +34,7 @@ static struct weft_sq_wr *draft(struct bench *b)
 /* What became of the work request at the head of the ring. */
 struct verdict {
 	bool begun;
-	u8 status;
-	u8 vendor;
+	u8 status, vendor;
 	enum ib_qp_state state;
 };
 

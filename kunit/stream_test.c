@@ -148,9 +148,7 @@ static void space_found(struct weft_llp *llp)
 }
 
 static const struct weft_llp_ops space_ops = {
-	.changed = space_found,
-	.readable = space_found,
-	.writable = space_found,
+	.changed = space_found, .readable = space_found, .writable = space_found,
 };
 
 /* A BPF program may have TCP tell of room before a connection has its struct socket. */

@@ -92,9 +92,7 @@ static void happen(struct scene *s, enum weft_conn_event event)
 
 /* To which state an event leads; what is not here leaves it as it is. */
 struct arrow {
-	u8 from;
-	u8 event;
-	u8 to;
+	u8 from, event, to;
 };
 
 static const struct arrow arrows[] = {
@@ -231,9 +229,7 @@ enum what {
 static void table_streams(struct kunit *test)
 {
 	static const struct {
-		u8 state;
-		u8 what;
-		u8 to;
+		u8 state, what, to;
 	} cases[] = {
 		/* Once more, with revision 1. */
 		{ WEFT_CONN_REQUESTED, FIN, WEFT_CONN_REQUESTED },

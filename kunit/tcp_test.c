@@ -24,9 +24,7 @@ static void ignore(struct weft_llp *llp)
 }
 
 static const struct weft_llp_ops ops = {
-	.changed = ignore,
-	.readable = ignore,
-	.writable = ignore,
+	.changed = ignore, .readable = ignore, .writable = ignore,
 };
 
 /* --- whose a connection is --- */

@@ -9,8 +9,7 @@
 /* What arrives while a long message is copied, and how much of that was sent by then. */
 static struct {
 	u8 fpdu[64];
-	u32 len;
-	u32 unsent;
+	u32 len, unsent;
 } meanwhile;
 
 static void arrive_meanwhile(struct fake *f)
@@ -102,8 +101,7 @@ static void tx_fails_meanwhile(struct kunit *test)
 
 /* Another thread, which comes to want the processor when a message is being laid out. */
 static struct {
-	struct completion wants;
-	struct completion had;
+	struct completion wants, had;
 	const struct weft_tx *tx;
 	u64 laid_out;
 } other;

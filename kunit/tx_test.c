@@ -249,8 +249,7 @@ static void tx_gate(struct kunit *test)
 static void tx_ready(struct kunit *test)
 {
 	static const struct {
-		u8 rtr;
-		u8 opcode;
+		u8 rtr, opcode;
 		u32 len;
 	} kinds[] = {
 		{ WEFT_RTR_SEND, WEFT_RDMAP_SEND, 0 },

@@ -151,8 +151,7 @@ static void worker_end(struct kunit *test)
 struct watch {
 	struct tracepoint *queued;
 	struct weft_qp *qp;
-	u32 starts;
-	u32 unlocked;
+	u32 starts, unlocked;
 };
 
 static void watch_queued(void *data, int cpu, void *pool, struct work_struct *work)
