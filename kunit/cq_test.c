@@ -89,8 +89,9 @@ static void add_solicited(struct told *told)
 
 static void add_failed(struct told *told)
 {
-	add_one(told, (struct weft_completion){ .opcode = WEFT_OP_SEND,
-						.status = IB_WC_LOC_PROT_ERR });
+	struct weft_completion wc = { .opcode = WEFT_OP_SEND, .status = IB_WC_LOC_PROT_ERR };
+
+	add_one(told, wc);
 }
 
 /* Adds an entry, after which so many events have been told. */

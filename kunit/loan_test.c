@@ -102,9 +102,8 @@ static void wrote(struct kunit *test, struct loan_bench *l, u32 offset, u32 len)
 /* Sends so much that lending is tried next. */
 static void warm(struct kunit *test, struct loan_bench *l)
 {
-	for (u32 i = 0; i * 100000 < WEFT_LOAN_AFTER; i++) {
+	for (u32 i = 0; i * 100000 < WEFT_LOAN_AFTER; i++)
 		wrote(test, l, 0, 100000);
-	}
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 0ULL);
 	l->len = 0;

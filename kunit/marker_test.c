@@ -65,6 +65,7 @@ static void marker_sends(struct kunit *test)
 {
 	static const u32 lengths[] = { 0, 1, 100, 480, 508, 512, 1400, 1424, 5000, 70001 };
 	static const u32 sizes[] = { 128, 516, 1220, 1448, 8948, 65532 };
+
 	for (u32 i = 0; i < 2 * ARRAY_SIZE(sizes); i++) {
 		struct tx_bench *t;
 

@@ -46,9 +46,8 @@ static void rx_row_damage(struct kunit *test)
 	struct rx_bench *r = bench_new(test, true);
 	struct weft_term why;
 
-	for (u32 i = 0; i < frames; i++) {
+	for (u32 i = 0; i < frames; i++)
 		put(r, write_hdr(1000 + i * piece, false), text, piece);
-	}
 	r->e->fake->damage = bad * (r->len / frames) + WEFT_MPA_LEN + WEFT_DDP_TAGGED_LEN + 1;
 	fake_feed(r->e->fake, r->tape, r->len);
 	why = terminate(r);
@@ -118,15 +117,16 @@ static void rx_refused(struct kunit *test)
 		  OPERATION(OPCODE) },
 		{ "a queue that is none", HDR(SEND, .qn = 9, .msn = 1), 4, UNTAGGED(QN) },
 		{ "a key that nobody has", A_WRITE(0x12300, END_IOVA), 4, TAGGED(STAG) },
-		{ "a key of another domain", A_WRITE(STAG_OTHER_PD, IOVA), 4, TAGGED(NOT_ASSOCIATED) },
+		{ "another domain's key", A_WRITE(STAG_OTHER_PD, IOVA), 4, TAGGED(NOT_ASSOCIATED) },
 		{ "a key without the right", A_WRITE(STAG, IOVA), 4, TAGGED(STAG) },
-		{ "behind the end", A_WRITE(END_STAG, END_IOVA + END_MEMORY - 3), 4, TAGGED(BOUNDS) },
+		{ "behind the end", A_WRITE(END_STAG, END_IOVA + END_MEMORY - 3), 4,
+		  TAGGED(BOUNDS) },
 		{ "around the end", A_WRITE(END_STAG, U64_MAX - 1), 4, TAGGED(WRAP) },
-		{ "a key that no peer may invalidate", HDR(SEND_INV, .msn = 1, .inv_stag = END_STAG),
-		  4, { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RO_CANNOT_INVALIDATE } },
+		{ "a key not to be invalidated", HDR(SEND_INV, .msn = 1, .inv_stag = END_STAG), 4,
+		  { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RO_CANNOT_INVALIDATE } },
 		{ "a read's number", HDR(READ_REQ, .qn = 1, .msn = 3), WEFT_READ_REQ_LEN,
 		  UNTAGGED(MSN_RANGE) },
-		{ "a read that is too long", HDR(READ_REQ, .qn = 1, .msn = 1), WEFT_READ_REQ_LEN + 1,
+		{ "too long a read", HDR(READ_REQ, .qn = 1, .msn = 1), WEFT_READ_REQ_LEN + 1,
 		  UNTAGGED(TOO_LONG) },
 		{ "an answer that nobody asked for", HDR(READ_RESP, .tagged = true, .stag = 1), 4,
 		  TAGGED(STAG) },
@@ -223,9 +223,8 @@ static void rx_terminate_names(struct kunit *test)
 	struct rx_bench *r = bench_new(test, true);
 	u32 i, n;
 
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 2; i++)
 		end_post_to(r->e, WEFT_OP_READ, 200 * i, 8, 0);
-	}
 	end_ring(r->e);
 	settle();
 	KUNIT_ASSERT_GT(test, fake_take(r->e->fake, r->said, TAPE), 0U);

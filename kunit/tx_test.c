@@ -61,9 +61,8 @@ static void tx_fills_segments(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, skb_queue_len(&t->e->fake->out), 1U);
 	drain(test, t);
 	expect_segments(test, t, 1448);
-	for (u32 i = 0; i < 6; i++) {
+	for (u32 i = 0; i < 6; i++)
 		expect_message(test, t, send_hdr(i + 1, 0, false), t->e->memory + i, 101 + 900 * i);
-	}
 	expect_end(test, t);
 }
 
@@ -197,9 +196,8 @@ static void tx_read_depth(struct kunit *test)
 	u8 fpdu[64];
 	u32 i, n;
 
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 3; i++)
 		end_post_to(t->e, WEFT_OP_READ, 200 * i, 8, 0);
-	}
 	end_send(t->e, 0, 4);
 	drain(test, t);
 	for (i = 1; i <= 2; i++) {

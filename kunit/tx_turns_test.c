@@ -15,9 +15,8 @@ static struct tx_bench *much_to_send(struct kunit *test, bool kernel, u32 writes
 	if (kernel)
 		give_to_kernel(test, t->e->b);
 	start(test, t, true);
-	while (writes--) {
+	while (writes--)
 		end_post_to(t->e, WEFT_OP_WRITE, 0, END_MEMORY, 0);
-	}
 	return t;
 }
 
