@@ -85,8 +85,7 @@ static void flow_in_parts(struct kunit *test)
 	path[1]->script.window = 4 << 20;
 	route_send_many(&r->a, 3, LEN);
 	KUNIT_EXPECT_EQ(test, path[1]->unsent, 3 * frame_len(LEN));
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 4U);
+	expect_taken(&r->b, 4);
 }
 
 /* Of two paths with room, a frame takes the one that has it at the peer first. */
@@ -109,8 +108,7 @@ static void flow_by_speed(struct kunit *test)
 	slow->script.cwnd = 9 * fast->script.cwnd;
 	route_send_many(&r->a, 60, LEN);
 	KUNIT_EXPECT_GT(test, slow->unsent, fast->unsent);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 8 * 9 + 60U);
+	expect_taken(&r->b, 8 * 9 + 60);
 }
 
 /* FPDUs come in whatever pieces the engine hands over. */
@@ -147,8 +145,7 @@ static void flow_acks(struct kunit *test)
 	struct routes *r = routes_gather(test, 2);
 
 	route_send_many(&r->a, 3 * WEFT_PATHS_ACK_FRAMES, 40);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 3 * WEFT_PATHS_ACK_FRAMES);
+	expect_taken(&r->b, 3 * WEFT_PATHS_ACK_FRAMES);
 	KUNIT_EXPECT_LT(test, r->a.p->num_unacked, (u32)WEFT_PATHS_ACK_FRAMES);
 	route_send_many(&r->a, 5, 40);
 	settle();
@@ -323,8 +320,7 @@ static void flow_too_long(struct kunit *test)
 
 	route_send_many(&r->a, 1, longest);
 	KUNIT_EXPECT_EQ(test, route_send(&r->a, longest + 1), -EMSGSIZE);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 1U);
+	expect_taken(&r->b, 1);
 }
 
 /* --- the end --- */
@@ -336,16 +332,14 @@ static void flow_ends(struct kunit *test)
 	route_send_many(&r->a, 5, LEN);
 	weft_llp_shutdown(r->a.llp);
 	KUNIT_EXPECT_FALSE(test, has_ended(&r->b));
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
+	expect_taken(&r->b, 5);
 	KUNIT_EXPECT_TRUE(test, has_ended(&r->b));
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);
 	KUNIT_EXPECT_EQ(test, r->b.changed, 1);
 	/* The other direction goes on. */
 	expect_alive(&r->a);
 	route_send_many(&r->b, 5, LEN);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->a.taken, 5U);
+	expect_taken(&r->a, 5);
 	route_tell_ack(&r->b);
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
 	weft_llp_shutdown(r->b.llp);
@@ -361,8 +355,7 @@ static void flow_closes(struct kunit *test)
 	route_send_many(&r->a, 5, LEN);
 	weft_llp_close(r->a.llp, false);
 	r->a.llp = NULL;
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
+	expect_taken(&r->b, 5);
 	KUNIT_EXPECT_TRUE(test, has_ended(&r->b));
 	KUNIT_EXPECT_EQ(test, r->b.llp->class->error(r->b.llp), 0);
 }
@@ -380,8 +373,7 @@ static void flow_closes_amid_frame(struct kunit *test)
 	route_send_many(&r->a, 5, LEN);
 	weft_llp_close(r->a.llp, false);
 	r->a.llp = NULL;
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
+	expect_taken(&r->b, 5);
 }
 
 /* An end has to be behind all segments, and stays where it is. */
@@ -422,8 +414,7 @@ static void flow_end_first(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, has_ended(&r->b));
 	expect_alive(&r->b);
 	route_send_many(&r->a, 2, LEN);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 2U);
+	expect_taken(&r->b, 2);
 	KUNIT_EXPECT_TRUE(test, has_ended(&r->b));
 }
 

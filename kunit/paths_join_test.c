@@ -109,8 +109,7 @@ static void join_replays(struct kunit *test)
 	expect_counts(&r->a, 1, 1);
 	expect_counts(&r->b, 1, 1);
 	route_send_many(&r->a, 5, LEN);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 10U);
+	expect_taken(&r->b, 10);
 }
 
 /* What was replayed goes before what no path has had, since the peer waits for it. */
@@ -170,8 +169,7 @@ static void join_torn(struct kunit *test)
 	try_again(r);
 	use_only(&r->a, 1);
 	route_send_many(&r->a, 2, LEN);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 4U);
+	expect_taken(&r->b, 4);
 	KUNIT_EXPECT_EQ(test, num_up(&r->b), 2U);
 }
 
@@ -210,8 +208,7 @@ static void join_wrong_length(struct kunit *test)
 		settle();
 		KUNIT_EXPECT_EQ_MSG(test, num_up(&r->b), 1U, "%u", wrong[i]);
 		route_send_many(&r->a, 3, LEN);
-		settle();
-		KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
+		expect_taken(&r->b, 3);
 		end_now(test, r);
 	}
 }
@@ -243,8 +240,7 @@ static void join_stalls(struct kunit *test)
 	unsent = slow->unsent;
 	route_send_many(&r->a, 3, LEN);
 	KUNIT_EXPECT_EQ(test, slow->unsent, unsent);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 6U);
+	expect_taken(&r->b, 6);
 	/* What it had comes late, and is read no second time. */
 	cut(r, 1, false);
 	settle();
@@ -289,8 +285,7 @@ static void join_all_stall(struct kunit *test)
 	weft_baton_unlock(&r->a.p->lock);
 	cut(r, 0, false);
 	cut(r, 1, false);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 7U);
+	expect_taken(&r->b, 7);
 	expect_counts(&r->a, 1, 0);
 }
 
@@ -330,8 +325,7 @@ static void join_late(struct kunit *test)
 	use_only(&r->b, 1);
 	route_send_many(&r->a, 5, LEN);
 	route_send_many(&r->b, 5, LEN);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->a.taken, 10U);
+	expect_taken(&r->a, 10);
 	KUNIT_EXPECT_EQ(test, r->b.taken, 10U);
 	KUNIT_EXPECT_GT(test, r->b.p->path[2].counts.rx_bytes, 5ULL * LEN);
 }
@@ -418,8 +412,7 @@ static void join_again(struct kunit *test)
 		expect_up(r, 2);
 		use_only(&r->a, i % 2);
 		route_send_many(&r->a, 3, LEN);
-		settle();
-		KUNIT_EXPECT_EQ(test, r->b.taken, 6 * i);
+		expect_taken(&r->b, 6 * i);
 		use_all(&r->a);
 	}
 }
@@ -462,8 +455,7 @@ static void join_unreadable(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, num_up(&r->b), 1U);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_OPEN);
 	route_send_many(&r->a, 3, LEN);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
+	expect_taken(&r->b, 3);
 }
 
 /* --- anything at all --- */

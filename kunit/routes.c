@@ -186,6 +186,13 @@ void route_send_many(struct route *end, u32 num, u32 len)
 		KUNIT_ASSERT_EQ(end->test, route_send(end, len), (int)weft_fpdu_len(len));
 }
 
+/* Has all come, after which the end has read so many segments. */
+void expect_taken(struct route *end, u32 segments)
+{
+	settle();
+	KUNIT_EXPECT_EQ(end->test, end->taken, segments);
+}
+
 /* Has the stream look after what may be due, without an event. */
 void route_look(struct route *end)
 {

@@ -38,6 +38,7 @@ struct fake *route_fake(struct route *end, u32 number);
 int route_send(struct route *end, u32 len);
 void route_send_many(struct route *end, u32 num, u32 len);
 void route_take(struct route *end);
+void expect_taken(struct route *end, u32 segments);
 void route_look(struct route *end);
 void route_tell_ack(struct route *end);
 void route_wait(struct route *end, u32 number, unsigned long time);

@@ -222,8 +222,7 @@ static void scarce_frame(struct kunit *test)
 	KUNIT_EXPECT_GT(test, scarce.refused, 0U);
 	scarce = (struct scarce){};
 	route_send_many(&r->a, 1, 8000);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 1U);
+	expect_taken(&r->b, 1);
 }
 
 A_SUITE(scarce, host, KUNIT_CASE(scarce_connect), KUNIT_CASE(scarce_listen),
