@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The batch: which bytes may wait together, who holds the lent ones, without a queue pair. */
-#include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/skbuff.h>
-#include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 #include "base/compat.h"

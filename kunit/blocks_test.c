@@ -3,11 +3,9 @@
 #include <linux/completion.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
-#include <linux/dma-mapping.h>
 #include <linux/fcntl.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
-#include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <rdma/ib_verbs.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Chunks: where FPDUs are laid out, how long their pages are kept, without a queue pair. */
-#include <linux/err.h>
 #include <linux/mm.h>
 #include <rdma/ib_verbs.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A queue pair that is closed from this end delivers what had come before. */
-#include "bench.h"
 #include "ends.h"
 
 static const struct weft_mpa_agreed agreed = { .revision = 2, .crc = true, .ird = 2, .ord = 2 };

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What iw_cm is told, in which order, of connections that come about or do not. */
 #include "base/address.h"
-#include "bench.h"
 #include "conn/iwcm.h"
-#include "ends.h"
 #include "hosts.h"
 #include "paths/paths.h"
 #include "wire/bytes.h"

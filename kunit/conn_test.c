@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Lanes: who is served in what order, and that none waits for a lock that a process may hold. */
-#include "bench.h"
 #include "hosts.h"
 #include "conn/conn.h"
 

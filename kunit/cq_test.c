@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What a consumer finds and when it is woken, also when its own words are nonsense. */
-
 #include <linux/delay.h>
 #include <linux/ktime.h>
 

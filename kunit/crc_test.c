@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* CRC32C by the kernel's own code. All else of kernel/wire is tested in user space (tests/unit). */
-#include <linux/string.h>
-#include <linux/types.h>
-
 #include "fpdu.h"
 #include "suite.h"
 

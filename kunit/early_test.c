@@ -3,7 +3,6 @@
 #include <linux/cgroup.h>
 #include <linux/memcontrol.h>
 
-#include "bench.h"
 #include "ends.h"
 #include "llp/arrivals.h"
 #include "queue/rq.h"

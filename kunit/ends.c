@@ -2,7 +2,6 @@
 /* Queue pairs on fake streams; see ends.h. */
 #include <linux/gfp.h>
 
-#include "bench.h"
 #include "conn/lane.h"
 #include "ends.h"
 #include "paths/paths.h"

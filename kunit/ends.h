@@ -4,14 +4,12 @@
 #define WEFT_KUNIT_ENDS_H
 
 #include "base/counters.h"
+#include "bench.h"
 #include "fake_llp.h"
 #include "pair/qp.h"
-#include "suite.h"
 #include "uapi/weft-abi.h"
 #include "wire/ddp.h"
 #include "wire/mpa.h"
-
-struct bench;
 
 #define END_STAG	0x00000901U	/* all of an end's memory, every right */
 #define END_IOVA	0x7000000ULL

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Two queue pairs on a stream that is odd in every way: what one posts is done at the other. */
-#include "bench.h"
 #include "ends.h"
 
 /* A connection. */

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Hosts whose connections are made over fake streams; see hosts.h. */
 #include <linux/inet.h>
-#include <linux/slab.h>
 
-#include "bench.h"
-#include "ends.h"
 #include "hosts.h"
 
 /* What a peer asks and answers: revision 2, CRCs, two reads, an indication by a Write. */

@@ -7,10 +7,7 @@
 #include <rdma/rdma_cm.h>
 
 #include "conn/conn.h"
-#include "fake_llp.h"
-#include "suite.h"
-
-struct bench;
+#include "ends.h"
 
 #define HOST_EVENTS	128
 #define HOST_PORT	7174

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Messages before delivery: which segment may come, when one is whole, that each comes once. */
-
 #include "rx/inbound.h"
 #include "suite.h"
 #include "wire/ddp.h"

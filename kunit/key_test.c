@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The checks of a key: which, whose, for what, and where. Peers name memory at will. */
-
 #include "memory/mr.h"
 #include "suite.h"
 

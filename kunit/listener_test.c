@@ -3,9 +3,7 @@
 #include <linux/delay.h>
 #include <linux/tracepoint.h>
 
-#include "bench.h"
 #include "conn/conn.h"
-#include "ends.h"
 #include "hosts.h"
 
 static void host_end(struct kunit *test, void *h)

@@ -3,7 +3,6 @@
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
-#include "bench.h"
 #include "ends.h"
 #include "tx/tx.h"
 #include "wire/bytes.h"

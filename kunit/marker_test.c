@@ -54,8 +54,7 @@ static void read_send(struct kunit *test, struct tape *tape, const struct end *e
 		KUNIT_EXPECT_EQ(test, hdr.opcode, WEFT_RDMAP_SEND);
 		KUNIT_EXPECT_EQ(test, hdr.mo, got);
 		KUNIT_ASSERT_LE(test, got + ulpdu - n, len);
-		KUNIT_EXPECT_EQ(test, memcmp(plain + WEFT_MPA_LEN + n, bytes + got,
-					     ulpdu - n), 0);
+		KUNIT_EXPECT_EQ(test, memcmp(plain + WEFT_MPA_LEN + n, bytes + got, ulpdu - n), 0);
 	}
 	KUNIT_EXPECT_EQ(test, got, len);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What both directions share: requests in flight, reads of both ends, the gate, the ending. */
-
 #include "pair/reads.h"
 #include "pair/ending.h"
 #include "pair/gate.h"

@@ -2,8 +2,6 @@
 /* Several paths: which one a frame takes, acknowledgments, limits on the peer, the stream's end. */
 #include <linux/completion.h>
 
-#include "bench.h"
-#include "ends.h"
 #include "routes.h"
 #include "wire/plan.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Paths that join, leave, break or stall: the peer reads every segment once, in order. */
-#include "bench.h"
-#include "ends.h"
 #include "routes.h"
 #include "wire/plan.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Two queue pairs and two paths, one of them late: placed at once, delivered in turn. */
-#include "bench.h"
-#include "ends.h"
 #include "routes.h"
 
 #define HERE	100000U	/* where bytes go in the receiver's memory */

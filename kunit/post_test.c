@@ -290,8 +290,7 @@ static void post_states(struct kunit *test)
 		b->engine.qp.state = states[i].state;
 		KUNIT_EXPECT_EQ_MSG(test, send(b, &wr), states[i].send,
 				    "state %d", states[i].state);
-		KUNIT_EXPECT_EQ(test, receive(b, &recv),
-				states[i].receive);
+		KUNIT_EXPECT_EQ(test, receive(b, &recv), states[i].receive);
 		end_now(test, b);
 	}
 }

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Private data in the handshake: to the byte, of the lengths at which somebody stops counting. */
-#include <linux/slab.h>
-
-#include "bench.h"
-#include "ends.h"
 #include "hosts.h"
 
 /* The last two do not fit in a frame of revision 2, of which four bytes are Weft's. */

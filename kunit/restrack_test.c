@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What `rdma -dd res show` tells of an object that changes meanwhile. */
 #include <linux/cred.h>
-#include <linux/kref.h>
 #include <linux/poison.h>
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>

@@ -4,7 +4,6 @@
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/sizes.h>
-#include <linux/slab.h>
 
 #include "base/compat.h"
 #include "base/weft.h"

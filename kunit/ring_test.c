@@ -4,7 +4,6 @@
  * memory of each ring ends where the last slot does, so that a checker of
  * memory accesses sees a slot that is not one.
  */
-
 #include "queue/ring.h"
 #include "suite.h"
 

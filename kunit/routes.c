@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Streams of several paths in memory; see routes.h. */
 #include <linux/in.h>
-#include <linux/slab.h>
 
-#include "ends.h"
 #include "routes.h"
 #include "wire/bytes.h"
 #include "wire/fpdu.h"

@@ -7,9 +7,8 @@
 #ifndef WEFT_KUNIT_ROUTES_H
 #define WEFT_KUNIT_ROUTES_H
 
-#include "fake_llp.h"
+#include "ends.h"
 #include "paths/paths.h"
-#include "suite.h"
 
 /* One end. */
 struct route {

@@ -3,7 +3,6 @@
 #ifndef WEFT_KUNIT_RX_BENCH_H
 #define WEFT_KUNIT_RX_BENCH_H
 
-#include "bench.h"
 #include "ends.h"
 #include "wire/bytes.h"
 #include "wire/fpdu.h"

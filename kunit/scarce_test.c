@@ -4,8 +4,6 @@
  * Each returns -ENOMEM and leaves nothing, as kunit/load finds out when the suites are gone, or
  * does without.
  */
-#include "bench.h"
-#include "ends.h"
 #include "hosts.h"
 #include "memory/mr.h"
 #include "routes.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Streaks: who is in the middle of many requests, and who waits for an answer. */
-
 #include "queue/cq.h"
 #include "suite.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What each event, and the stream, does in each state that a connection can be in. */
-#include "bench.h"
-#include "ends.h"
 #include "hosts.h"
 
 /* A connection in some state. */

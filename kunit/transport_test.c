@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Transports: by which name and for which port a device has them, and which it has used. */
-
 #include "llp/transport.h"
 #include "paths/paths.h"
 #include "sctp/sctp.h"

@@ -6,7 +6,6 @@
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
-#include "bench.h"
 #include "ends.h"
 #include "wire/bytes.h"
 #include "wire/fpdu.h"
