@@ -324,14 +324,3 @@ void settle(void)
 		quiet = fake_pump() ? 0 : quiet + 1;
 	}
 }
-
-int fake_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-void fake_suite_exit(struct kunit_suite *suite)
-{
-	bench_suite_exit(suite);
-}

@@ -5,7 +5,6 @@
 #include <net/sock.h>
 
 #include "fake_llp.h"
-#include "fake_stream.h"
 #include "wire/plan.h"
 
 /* --- streams that begin and end --- */

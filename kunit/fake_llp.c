@@ -9,7 +9,6 @@
 
 #include "base/address.h"
 #include "fake_llp.h"
-#include "fake_stream.h"
 
 #define FAKE_SCRIPT { .emss = 1448, .train = 45 * 1448, .window = 4 << 20, .hold = 4 << 20, \
 		      .cwnd = 64 << 10, .rtt_us = 1000, .rto = 60 * HZ }
@@ -17,7 +16,7 @@
 struct fake_script fake_script = FAKE_SCRIPT;
 struct fake_faults fake_faults;
 
-DEFINE_MUTEX(fakes_lock); /* see fake_stream.h */
+DEFINE_MUTEX(fakes_lock); /* see fake_llp.h */
 /* All streams, oldest first. */
 static LIST_HEAD(fakes);
 

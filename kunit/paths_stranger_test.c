@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Strangers at an address or where joins are awaited: none learns the key or harms the stream. */
-#include "fake_stream.h"
 #include "routes.h"
 #include "wire/plan.h"
 
