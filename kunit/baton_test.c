@@ -121,7 +121,6 @@ static void race_work(struct work_struct *work)
 	pass();
 }
 
-/* A thread that never stops sending. */
 static int race_greedy(void *unused)
 {
 	while (!kthread_should_stop()) {

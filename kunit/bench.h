@@ -161,7 +161,6 @@ static inline void teardown(struct kunit *test, void *what)
 	xa_destroy(&b->dev.qps);
 }
 
-/* A bench that ends with the case. */
 static inline struct bench *setup(struct kunit *test, u16 ord)
 {
 	struct bench *b = bench_make(test, ord);

@@ -4,7 +4,6 @@
 
 static const struct weft_mpa_agreed agreed = { .revision = 2, .crc = true, .ird = 2, .ord = 2 };
 
-/* Has a message of eight bytes come. */
 static void say(struct end *e, u32 msn, const char *text)
 {
 	const struct weft_ddp_hdr hdr = { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = msn };

@@ -240,7 +240,6 @@ static void cm_connect_fails(struct kunit *test)
 	}
 }
 
-/* A peer that refuses says why. */
 static void cm_refused(struct kunit *test)
 {
 	struct meeting *c = called(test);

@@ -100,7 +100,6 @@ static void first_comes(struct kunit *test, struct early_bench *b)
 	comes(test, b, 1, write_hdr(0, true), "1", 1);
 }
 
-/* A receiver that has had it. */
 static struct early_bench *begun(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);

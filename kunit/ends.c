@@ -205,7 +205,6 @@ void end_post_to(struct end *e, u8 opcode, u32 offset, u32 len, u32 remote)
 	end_post(e, wr);
 }
 
-/* Rings the doorbell. */
 int end_ring(struct end *e)
 {
 	return weft_engine_doorbell(e->qp);
@@ -280,7 +279,6 @@ void expect_none(struct kunit *test, struct end *e)
 	KUNIT_EXPECT_FALSE(test, end_poll(e, &cqe));
 }
 
-/* What the end's device has counted. */
 u64 end_count(const struct end *e, enum weft_counter which)
 {
 	return weft_counter_sum(e->b->dev.counters, which);

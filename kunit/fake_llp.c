@@ -330,7 +330,6 @@ static u16 port_of(const struct sockaddr_storage *addr)
 	return ((const struct sockaddr_in *)addr)->sin_port;
 }
 
-/* Finds who listens at an address. */
 static struct fake *listener_at(struct net *net, const struct sockaddr_storage *to)
 {
 	struct fake *f;

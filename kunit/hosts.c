@@ -69,7 +69,6 @@ static void address(struct sockaddr_storage *to, const char *text, u16 port)
 	v4->sin_addr.s_addr = in_aton(text);
 }
 
-/* Prepares an identifier of iw_cm's. */
 void host_id(struct host *h, struct iw_cm_id *id)
 {
 	memset(id, 0, sizeof(*id));
@@ -139,7 +138,6 @@ const struct host_event *host_next(struct host *h)
 	return h->seen < h->events ? &h->log[h->seen++] : NULL;
 }
 
-/* Expects that iw_cm was told this next. */
 const struct host_event *host_expect(struct kunit *test, struct host *h, int event, int status)
 {
 	const struct host_event *e = host_next(h);
@@ -150,7 +148,6 @@ const struct host_event *host_expect(struct kunit *test, struct host *h, int eve
 	return e;
 }
 
-/* Expects that iw_cm was told nothing else. */
 void host_expect_silence(struct kunit *test, struct host *h)
 {
 	KUNIT_EXPECT_EQ(test, h->seen, h->events);

@@ -47,7 +47,6 @@ static struct sk_buff *buffer(struct kunit *test, u32 start, u32 linear)
 	return skb;
 }
 
-/* Makes @child the last of the packet's list. */
 static void append(struct sk_buff *root, struct sk_buff *child)
 {
 	struct sk_buff **at = &skb_shinfo(root)->frag_list;

@@ -36,14 +36,12 @@ static void use_all(struct route *end)
 	route_look(end);
 }
 
-/* A path breaks. */
 static void breaks(struct route *end, u32 number, int error)
 {
 	fake_die(route_fake(end, number), error);
 	settle();
 }
 
-/* Cuts a link, or mends it. */
 static void cut(struct routes *r, u32 number, bool off)
 {
 	route_fake(&r->a, number)->script.stuck = off;
@@ -458,7 +456,6 @@ static void join_unreadable(struct kunit *test)
 
 /* --- anything at all --- */
 
-/* A number below @n, made from a seed. */
 static u32 below(u32 *seed, u32 n)
 {
 	*seed = *seed * 1664525 + 1013904223;
@@ -481,7 +478,6 @@ static u32 num_whole(struct routes *r)
 	return num;
 }
 
-/* No link is cut any more. */
 static void mend(struct routes *r)
 {
 	for (u32 i = 0; i < WEFT_MAX_PATHS; i++) {
@@ -492,7 +488,6 @@ static void mend(struct routes *r)
 	}
 }
 
-/* Something happens to a path. */
 static void mishap(struct routes *r, u32 *seed)
 {
 	u32 number = below(seed, WEFT_MAX_PATHS);

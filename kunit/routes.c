@@ -12,7 +12,6 @@ static struct route *of_llp(const struct weft_llp *llp)
 	return llp->owner;
 }
 
-/* The byte at a place of a segment. */
 static u8 byte_of(u32 number, u32 at)
 {
 	return number * 37 + at * 3 + (at >> 8);
@@ -230,7 +229,6 @@ void route_feed(struct route *end, u32 number, const struct weft_path_hdr *hdr, 
 	kfree(fpdu);
 }
 
-/* What the end's device has counted. */
 u64 route_count(const struct route *end, enum weft_counter which)
 {
 	return weft_counter_sum(end->counters, which);

@@ -49,7 +49,6 @@ static inline void put(struct rx_bench *r, struct weft_ddp_hdr hdr, const void *
 	r->len += fpdu_put(r->tape + r->len, &hdr, payload, len, r->agreed.crc);
 }
 
-/* All of it comes. */
 static inline void feed(struct rx_bench *r)
 {
 	fake_feed(r->e->fake, r->tape, r->len);

@@ -40,7 +40,6 @@ static struct rx_bench *ready(struct kunit *test, bool crc)
 	return r;
 }
 
-/* In pieces of every size. */
 static void rx_pieces(struct kunit *test)
 {
 	for (u32 crc = 0; crc < 2; crc++) {
@@ -55,7 +54,6 @@ static void rx_pieces(struct kunit *test)
 	}
 }
 
-/* Cut in two at every place. */
 static void rx_cuts(struct kunit *test)
 {
 	u32 cut, crc;

@@ -166,7 +166,6 @@ static void rx_refused(struct kunit *test)
 	}
 }
 
-/* More reads than were agreed. */
 static void rx_read_depth(struct kunit *test)
 {
 	struct rx_bench *r = bench_new(test, true);

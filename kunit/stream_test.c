@@ -44,7 +44,6 @@ static void pipe_close(struct pipe *p)
 	sock_release(p->sock);
 }
 
-/* Adds a packet buffer of so many bytes behind the others. */
 static struct sk_buff *pipe_add(struct kunit *test, struct pipe *p, u32 len)
 {
 	struct sk_buff *skb = alloc_skb(0, GFP_KERNEL);

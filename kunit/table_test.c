@@ -30,7 +30,6 @@ static void make_initiator(struct kunit *test, struct meeting *m, enum weft_conn
 		weft_engine_error(host_qp(m->h));
 }
 
-/* Brings a connection into a state. */
 static struct scene *scene(struct kunit *test, enum weft_conn_state state)
 {
 	struct scene *s = zeroed(test, sizeof(*s));

@@ -55,14 +55,14 @@ static void turns_give_way(struct kunit *test)
 	expect_writes(test, t, 1);
 }
 
-static void wait_to_go(struct work_struct *work);
-static DECLARE_WORK(blocker, wait_to_go);
 static DECLARE_COMPLETION(go);
 
 static void wait_to_go(struct work_struct *work)
 {
 	wait_for_completion(&go);
 }
+
+static DECLARE_WORK(blocker, wait_to_go);
 
 /* Near its poster the worker sends little, and has another thread send the rest. */
 static void turns_near(struct kunit *test)
