@@ -26,6 +26,9 @@ struct tx_bench {
 	struct end *e;
 	struct tape *tape;
 	struct weft_mpa_agreed agreed;
+	struct weft_ddp_hdr hdr;	/* of the FPDU that was read last */
+	const u8 *payload;	/* of the same, @n bytes */
+	u32 n;
 };
 
 static inline void bench_end(struct kunit *test, void *what)
@@ -106,9 +109,8 @@ static inline void drain(struct kunit *test, struct tx_bench *t)
 	}
 }
 
-/* The next FPDU: its header, and where its payload is. False: there is none. */
-static inline bool next_fpdu(struct kunit *test, struct tx_bench *t, struct weft_ddp_hdr *hdr,
-		      const u8 **payload, u32 *len)
+/* Reads the next FPDU. False: there is none. */
+static inline bool next_fpdu(struct kunit *test, struct tx_bench *t)
 {
 	struct tape *tape = t->tape;
 	const u8 *at = tape->bytes + tape->at;
@@ -121,10 +123,10 @@ static inline bool next_fpdu(struct kunit *test, struct tx_bench *t, struct weft
 	ulpdu = weft_get_be16(at);
 	all = weft_fpdu_len(ulpdu);
 	KUNIT_ASSERT_LE(test, tape->at + all, tape->len);
-	n = weft_ddp_decode(at + WEFT_MPA_LEN, ulpdu, t->agreed.extended, hdr, &why);
+	n = weft_ddp_decode(at + WEFT_MPA_LEN, ulpdu, t->agreed.extended, &t->hdr, &why);
 	KUNIT_ASSERT_NE(test, n, 0U);
-	*payload = at + WEFT_MPA_LEN + n;
-	*len = ulpdu - n;
+	t->payload = at + WEFT_MPA_LEN + n;
+	t->n = ulpdu - n;
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(at + WEFT_MPA_LEN + ulpdu, 0,
 					     all - WEFT_CRC_LEN - WEFT_MPA_LEN - ulpdu), NULL);
 	if (t->agreed.crc)
@@ -135,33 +137,39 @@ static inline bool next_fpdu(struct kunit *test, struct tx_bench *t, struct weft
 	return true;
 }
 
+static inline void expect_fpdu(struct kunit *test, struct tx_bench *t, u8 opcode)
+{
+	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t));
+	KUNIT_EXPECT_EQ(test, t->hdr.opcode, opcode);
+}
+
 /* The next message is as @next, its payload is @bytes. Returns its FPDUs. */
 static inline u32 expect_message(struct kunit *test, struct tx_bench *t,
 			  struct weft_ddp_hdr next, const void *bytes, u32 len)
 {
-	struct weft_ddp_hdr hdr = {};
+	const struct weft_ddp_hdr *hdr = &t->hdr;
 	u32 got = 0, n, fpdus = 0, before = t->tape->at;
-	const u8 *payload;
 
 	next.last = false;
 	do {
-		if (!next_fpdu(test, t, &hdr, &payload, &n)) {
+		if (!next_fpdu(test, t)) {
 			KUNIT_FAIL(test, "the message of %u bytes has %u", len, got);
 			return fpdus;
 		}
+		n = t->n;
 		KUNIT_ASSERT_LE(test, got + n, len);
 		next.last = got + n == len;
-		KUNIT_EXPECT_EQ(test, hdr.opcode, next.opcode);
-		KUNIT_EXPECT_EQ(test, hdr.tagged, next.tagged);
-		KUNIT_EXPECT_EQ(test, hdr.last, next.last);
-		KUNIT_EXPECT_EQ(test, hdr.stag, next.stag);
-		KUNIT_EXPECT_EQ(test, hdr.to, next.to);
-		KUNIT_EXPECT_EQ(test, hdr.qn, next.qn);
-		KUNIT_EXPECT_EQ(test, hdr.msn, next.msn);
-		KUNIT_EXPECT_EQ(test, hdr.mo, next.mo);
-		KUNIT_EXPECT_EQ(test, hdr.inv_stag, next.inv_stag);
-		KUNIT_EXPECT_EQ(test, hdr.imm, next.imm);
-		KUNIT_EXPECT_EQ_MSG(test, memcmp(payload, bytes + got, n), 0,
+		KUNIT_EXPECT_EQ(test, hdr->opcode, next.opcode);
+		KUNIT_EXPECT_EQ(test, hdr->tagged, next.tagged);
+		KUNIT_EXPECT_EQ(test, hdr->last, next.last);
+		KUNIT_EXPECT_EQ(test, hdr->stag, next.stag);
+		KUNIT_EXPECT_EQ(test, hdr->to, next.to);
+		KUNIT_EXPECT_EQ(test, hdr->qn, next.qn);
+		KUNIT_EXPECT_EQ(test, hdr->msn, next.msn);
+		KUNIT_EXPECT_EQ(test, hdr->mo, next.mo);
+		KUNIT_EXPECT_EQ(test, hdr->inv_stag, next.inv_stag);
+		KUNIT_EXPECT_EQ(test, hdr->imm, next.imm);
+		KUNIT_EXPECT_EQ_MSG(test, memcmp(t->payload, bytes + got, n), 0,
 				    "%u bytes at %u of a message", n, got);
 		got += n;
 		if (next.tagged)
@@ -170,7 +178,7 @@ static inline u32 expect_message(struct kunit *test, struct tx_bench *t,
 			next.mo += n;
 		fpdus++;
 		/* A message that failed once has said enough. */
-		if (hdr.last != next.last)
+		if (hdr->last != next.last)
 			return fpdus;
 	} while (!next.last);
 	KUNIT_EXPECT_GT(test, t->tape->at, before);

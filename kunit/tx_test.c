@@ -190,9 +190,8 @@ static void tx_operations(struct kunit *test)
 static void tx_read_depth(struct kunit *test)
 {
 	struct tx_bench *t = started(test);
-	struct weft_ddp_hdr hdr, resp = { .opcode = WEFT_RDMAP_READ_RESP, .tagged = true,
+	struct weft_ddp_hdr resp = { .opcode = WEFT_RDMAP_READ_RESP, .tagged = true,
 		.last = true, .stag = 1 };
-	const u8 *payload;
 	u8 fpdu[64];
 	u32 i, n;
 
@@ -201,9 +200,8 @@ static void tx_read_depth(struct kunit *test)
 	end_send(t->e, 0, 4);
 	drain(test, t);
 	for (i = 1; i <= 2; i++) {
-		KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
-		KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_READ_REQ);
-		KUNIT_EXPECT_EQ(test, hdr.msn, i);
+		expect_fpdu(test, t, WEFT_RDMAP_READ_REQ);
+		KUNIT_EXPECT_EQ(test, t->hdr.msn, i);
 	}
 	expect_end(test, t);
 
@@ -212,10 +210,8 @@ static void tx_read_depth(struct kunit *test)
 	drain(test, t);
 	KUNIT_EXPECT_EQ(test, memcmp(t->e->memory, "eight by", 8), 0);
 	expect_done(test, t->e, 0x1000, IB_WC_SUCCESS);
-	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
-	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_READ_REQ);
-	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
-	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_SEND);
+	expect_fpdu(test, t, WEFT_RDMAP_READ_REQ);
+	expect_fpdu(test, t, WEFT_RDMAP_SEND);
 	expect_end(test, t);
 }
 
@@ -254,11 +250,8 @@ static void tx_ready(struct kunit *test)
 		{ WEFT_RTR_WRITE, WEFT_RDMAP_WRITE, 0 },
 		{ WEFT_RTR_READ, WEFT_RDMAP_READ_REQ, WEFT_READ_REQ_LEN },
 	};
-	struct weft_ddp_hdr hdr;
-	const u8 *payload;
-	u32 i, n;
 
-	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct tx_bench *t = bench_new(test);
 
 		t->agreed.p2p = true;
@@ -266,11 +259,10 @@ static void tx_ready(struct kunit *test)
 		start(test, t, true);
 		end_send(t->e, 0, 4);
 		drain(test, t);
-		KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
-		KUNIT_EXPECT_EQ(test, hdr.opcode, kinds[i].opcode);
-		KUNIT_EXPECT_EQ(test, n, kinds[i].len);
-		KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
-		KUNIT_EXPECT_EQ(test, n, 4U);
+		expect_fpdu(test, t, kinds[i].opcode);
+		KUNIT_EXPECT_EQ(test, t->n, kinds[i].len);
+		KUNIT_ASSERT_TRUE(test, next_fpdu(test, t));
+		KUNIT_EXPECT_EQ(test, t->n, 4U);
 		expect_end(test, t);
 		end_now(test, t);
 	}
@@ -330,11 +322,8 @@ static void tx_huge_answer(struct kunit *test)
 	const struct weft_read_req req = {
 		.src_stag = END_STAG, .src_to = END_IOVA, .size = 0xfffffff0,
 	};
-	struct weft_ddp_hdr hdr;
 	const struct weft_chunks *chunks;
 	struct tx_bench *t;
-	const u8 *payload;
-	u32 i, n;
 
 	fake_script.emss = 8948;
 	fake_script.window = 20000;
@@ -347,14 +336,13 @@ static void tx_huge_answer(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, weft_qp_state(t->e->qp), IB_QPS_RTS);
 	chunks = &tx_of(t->e->qp)->batch.chunks;
-	for (i = 0; i < chunks->num; i++)
+	for (u32 i = 0; i < chunks->num; i++)
 		KUNIT_EXPECT_LE(test, chunks->chunk[i].fill, chunks->chunk[i].size);
 	while (t->tape->len < fake_script.window && take_one(test, t))
 		;
 	expect_message(test, t, send_hdr(1, 0, false), t->e->memory, 2000);
-	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
-	KUNIT_EXPECT_EQ(test, hdr.opcode, WEFT_RDMAP_READ_RESP);
-	KUNIT_EXPECT_EQ(test, memcmp(payload, t->e->memory, n), 0);
+	expect_fpdu(test, t, WEFT_RDMAP_READ_RESP);
+	KUNIT_EXPECT_EQ(test, memcmp(t->payload, t->e->memory, t->n), 0);
 	fake_die(t->e->fake, -ECONNRESET);
 	settle();
 }
@@ -376,10 +364,8 @@ static void tx_terminate(struct kunit *test)
 {
 	struct tx_bench *t;
 	const struct weft_term why = { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_ACCESS };
-	struct weft_ddp_hdr hdr;
 	struct weft_term said = {};
-	const u8 *payload;
-	u32 n, msn;
+	u32 msn;
 	u8 op;
 
 	t = stuck(test);
@@ -411,9 +397,9 @@ static void tx_terminate(struct kunit *test)
 	drain(test, t);
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
 	do {
-		KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
-	} while (hdr.opcode == WEFT_RDMAP_SEND);
-	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_TERMINATE);
+		KUNIT_ASSERT_TRUE(test, next_fpdu(test, t));
+	} while (t->hdr.opcode == WEFT_RDMAP_SEND);
+	KUNIT_EXPECT_EQ(test, t->hdr.opcode, (u8)WEFT_RDMAP_TERMINATE);
 	expect_end(test, t);
 	end_now(test, t);
 	t = started(test);
@@ -421,10 +407,9 @@ static void tx_terminate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->e->failed, 0);
 	drain(test, t);
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
-	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
-	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_TERMINATE);
-	KUNIT_EXPECT_TRUE(test, hdr.last);
-	KUNIT_EXPECT_TRUE(test, weft_term_decode(payload, n, &said, &op, &msn));
+	expect_fpdu(test, t, WEFT_RDMAP_TERMINATE);
+	KUNIT_EXPECT_TRUE(test, t->hdr.last);
+	KUNIT_EXPECT_TRUE(test, weft_term_decode(t->payload, t->n, &said, &op, &msn));
 	KUNIT_EXPECT_EQ(test, said.layer, why.layer);
 	KUNIT_EXPECT_EQ(test, said.etype, why.etype);
 	KUNIT_EXPECT_EQ(test, said.code, why.code);
@@ -435,10 +420,7 @@ static void tx_terminate(struct kunit *test)
 static void tx_bad_request(struct kunit *test)
 {
 	struct tx_bench *t = started(test);
-	struct weft_ddp_hdr hdr;
 	struct weft_sq_wr *wr;
-	const u8 *payload;
-	u32 n;
 
 	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 3000));
 	wr = end_wr(t->e, WEFT_OP_SEND, 0, 100);
@@ -447,8 +429,7 @@ static void tx_bad_request(struct kunit *test)
 	end_send(t->e, 0, 10);
 	drain(test, t);
 	expect_message(test, t, send_hdr(1, 0, false), t->e->memory, 3000);
-	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t, &hdr, &payload, &n));
-	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_TERMINATE);
+	expect_fpdu(test, t, WEFT_RDMAP_TERMINATE);
 	expect_end(test, t);
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
 	expect_done(test, t->e, 0x1000, IB_WC_SUCCESS);
