@@ -388,7 +388,6 @@ static void early_answer(struct kunit *test)
 	struct weft_ddp_hdr hdr = {
 		.opcode = WEFT_RDMAP_READ_RESP, .tagged = true, .last = true, .to = 8,
 	};
-	struct weft_cqe cqe;
 
 	end_post_to(b->e, WEFT_OP_READ, HERE, 12, 0);
 	KUNIT_EXPECT_EQ(test, end_ring(b->e), 0);
@@ -414,8 +413,7 @@ static void early_answer(struct kunit *test)
 	hdr.to = 0;
 	comes(test, b, 2, hdr, "easy", 4);
 	expect_text(test, b, HERE, "easy to read");
-	KUNIT_ASSERT_TRUE(test, end_poll(b->e, &cqe));
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
+	expect_done(test, b->e, 0x1000, IB_WC_SUCCESS);
 }
 
 /* A wrong segment is not placed, and ends the connection when its turn comes. */
@@ -497,15 +495,13 @@ static void early_many(struct kunit *test)
 	for (i = 0; i < RECEIVES; i++)
 		end_receive(b->e, i, HERE + 2 * MANY + i, 1);
 	for (i = 0; i < MANY; i++) {
-		struct weft_cqe cqe;
-
 		/* Every third is a SEND, and the others are Writes. */
 		byte = order[i];
 		hdr = order[i] % 3 ? write_hdr(HERE + 2 * order[i], true) :
 				     send_hdr(1 + order[i] / 3, 0, true);
 		comes(test, b, 2 + order[i], hdr, &byte, 1);
-		while (end_poll(b->e, &cqe)) {
-			KUNIT_EXPECT_EQ(test, cqe.wr_id, (u64)msn - 1);
+		while (end_poll(b->e)) {
+			KUNIT_EXPECT_EQ(test, b->e->cqe.wr_id, (u64)msn - 1);
 			KUNIT_EXPECT_EQ(test, b->e->memory[HERE + 2 * MANY + msn - 1],
 					(u8)(3 * (msn - 1)));
 			next = msn - 1 + RECEIVES;
@@ -526,7 +522,6 @@ static void early_many(struct kunit *test)
 static void early_flushed(struct kunit *test)
 {
 	struct early_bench *b = begun(test);
-	struct weft_cqe cqe;
 
 	for (u32 i = 0; i < RECEIVES; i++)
 		end_receive(b->e, i, HERE + 100 * i, 100);
@@ -535,11 +530,8 @@ static void early_flushed(struct kunit *test)
 	weft_engine_error(b->e->qp);
 	settle();
 	end_stop(b->e);
-	for (u32 i = 0; i < RECEIVES; i++) {
-		KUNIT_ASSERT_TRUE(test, end_poll(b->e, &cqe));
-		KUNIT_EXPECT_EQ(test, cqe.wr_id, (u64)i);
-		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_WR_FLUSH_ERR);
-	}
+	for (u32 i = 0; i < RECEIVES; i++)
+		expect_done(test, b->e, i, IB_WC_WR_FLUSH_ERR);
 	expect_none(test, b->e);
 }
 

@@ -235,15 +235,15 @@ void end_receive(struct end *e, u64 wr_id, u32 offset, u32 len)
 	weft_engine_post_recv(e->qp);
 }
 
-/* Takes the oldest completion. Returns false if there is none. */
-bool end_poll(struct end *e, struct weft_cqe *cqe)
+/* Takes the oldest completion, to @cqe. Returns false if there is none. */
+bool end_poll(struct end *e)
 {
 	struct weft_ring *ring = &e->b->cq.ring;
 	struct weft_cq_ctl *ctl = ring->mem;
 
 	if (e->polled == READ_ONCE(ring->head))
 		return false;
-	*cqe = *(struct weft_cqe *)weft_ring_slot(ring, e->polled);
+	e->cqe = *(struct weft_cqe *)weft_ring_slot(ring, e->polled);
 	/* Pairs with the load of weft_cq_add(), which then writes the slot anew. */
 	smp_store_release(&ctl->consumer, ++e->polled);
 	return true;
@@ -252,31 +252,25 @@ bool end_poll(struct end *e, struct weft_cqe *cqe)
 /* The oldest completion is of this request. */
 void expect_done(struct kunit *test, struct end *e, u64 wr_id, u8 status)
 {
-	struct weft_cqe cqe;
-
-	if (!end_poll(e, &cqe)) {
+	if (!end_poll(e)) {
 		KUNIT_FAIL(test, "%llx has no completion", wr_id);
 		return;
 	}
-	KUNIT_EXPECT_EQ(test, cqe.wr_id, wr_id);
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), status);
+	KUNIT_EXPECT_EQ(test, e->cqe.wr_id, wr_id);
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(e->cqe.word), status);
 }
 
 /* The same of a receive, with its length if it did not fail. */
 void expect_recv(struct kunit *test, struct end *e, u64 wr_id, u32 len, u8 status)
 {
-	const struct weft_cqe *cqe = weft_ring_slot(&e->b->cq.ring, e->polled);
-
 	expect_done(test, e, wr_id, status);
 	if (!status)
-		KUNIT_EXPECT_EQ(test, cqe->byte_len, len);
+		KUNIT_EXPECT_EQ(test, e->cqe.byte_len, len);
 }
 
 void expect_none(struct kunit *test, struct end *e)
 {
-	struct weft_cqe cqe;
-
-	KUNIT_EXPECT_FALSE(test, end_poll(e, &cqe));
+	KUNIT_EXPECT_FALSE(test, end_poll(e));
 }
 
 u64 end_count(const struct end *e, enum weft_counter which)

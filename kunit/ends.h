@@ -30,6 +30,7 @@ struct end {
 	u32 sends;	/* blocks posted to the send ring */
 	u32 receives;	/* entries posted to the receive ring */
 	u32 polled;	/* completions seen */
+	struct weft_cqe cqe;	/* the last of them */
 };
 
 struct end *end_make(struct kunit *test);
@@ -45,7 +46,7 @@ void end_post_to(struct end *e, u8 opcode, u32 offset, u32 len, u32 remote);
 int end_ring(struct end *e);
 void end_send(struct end *e, u32 offset, u32 len);
 void end_receive(struct end *e, u64 wr_id, u32 offset, u32 len);
-bool end_poll(struct end *e, struct weft_cqe *cqe);
+bool end_poll(struct end *e);
 void expect_done(struct kunit *test, struct end *e, u64 wr_id, u8 status);
 void expect_recv(struct kunit *test, struct end *e, u64 wr_id, u32 len, u8 status);
 void expect_none(struct kunit *test, struct end *e);

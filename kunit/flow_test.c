@@ -110,15 +110,13 @@ static struct flow *flow_odd(struct kunit *test, u32 i)
 /* The oldest completion is of this request, which went well. */
 static void expect_op(struct kunit *test, struct end *e, u64 wr_id, u8 opcode)
 {
-	struct weft_cqe cqe;
-
-	if (!end_poll(e, &cqe)) {
+	if (!end_poll(e)) {
 		KUNIT_FAIL(test, "%s: %llx has no completion", what, wr_id);
 		return;
 	}
-	KUNIT_EXPECT_EQ_MSG(test, cqe.wr_id, wr_id, "%s", what);
-	KUNIT_EXPECT_EQ_MSG(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS, "%s", what);
-	KUNIT_EXPECT_EQ_MSG(test, WEFT_CQE_OPCODE(cqe.word), opcode, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, e->cqe.wr_id, wr_id, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, WEFT_CQE_STATUS(e->cqe.word), IB_WC_SUCCESS, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, WEFT_CQE_OPCODE(e->cqe.word), opcode, "%s", what);
 }
 
 static void expect_same(struct kunit *test, const struct flow *f, u32 at_a, u32 at_b, u32 len)
@@ -246,7 +244,6 @@ static void flow_order(struct kunit *test)
 {
 	struct flow *f = flow_odd(test, 3);
 	struct weft_sq_wr *wr;
-	struct weft_cqe cqe;
 
 	end_post_to(f->a, WEFT_OP_READ, 0, 5000, 100000);
 	wr = end_wr(f->a, WEFT_OP_WRITE_IMM, 0, 5000);
@@ -258,10 +255,10 @@ static void flow_order(struct kunit *test)
 	end_ring(f->a);
 	settle();
 	KUNIT_EXPECT_EQ(test, memcmp(f->b->memory + 100000, f->b->memory + 200000, 5000), 0);
-	KUNIT_ASSERT_TRUE(test, end_poll(f->b, &cqe));
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), WEFT_OP_RECV_WRITE_IMM);
-	KUNIT_EXPECT_EQ(test, cqe.ex, 77U);
-	KUNIT_EXPECT_EQ(test, cqe.byte_len, 5000U);
+	KUNIT_ASSERT_TRUE(test, end_poll(f->b));
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(f->b->cqe.word), WEFT_OP_RECV_WRITE_IMM);
+	KUNIT_EXPECT_EQ(test, f->b->cqe.ex, 77U);
+	KUNIT_EXPECT_EQ(test, f->b->cqe.byte_len, 5000U);
 }
 
 /* The end that asked for what it may not have learns which of its requests that was. */
@@ -324,7 +321,6 @@ static void withdraw(struct end *e)
 static void flow_mixed(struct kunit *test)
 {
 	u32 i, k, round, state = 12345, from_a, from_b, done, sent[2];
-	struct weft_cqe cqe;
 
 	for (i = 0; i < ARRAY_SIZE(odd); i++) {
 		struct flow *f = flow_odd(test, i);
@@ -347,12 +343,14 @@ static void flow_mixed(struct kunit *test)
 			sent[0] = from_a;
 			sent[1] = from_b;
 			for (k = 0; k < 2; k++) {
-				for (done = 0; end_poll(ends[k], &cqe);) {
-					KUNIT_EXPECT_EQ_MSG(test, WEFT_CQE_STATUS(cqe.word),
+				const struct weft_cqe *cqe = &ends[k]->cqe;
+
+				for (done = 0; end_poll(ends[k]);) {
+					KUNIT_EXPECT_EQ_MSG(test, WEFT_CQE_STATUS(cqe->word),
 							    IB_WC_SUCCESS, "%s", what);
-					if (WEFT_CQE_OPCODE(cqe.word) == WEFT_OP_RECV)
+					if (WEFT_CQE_OPCODE(cqe->word) == WEFT_OP_RECV)
 						continue;
-					KUNIT_EXPECT_EQ(test, cqe.wr_id, 0x1000ULL + sent[k]++);
+					KUNIT_EXPECT_EQ(test, cqe->wr_id, 0x1000ULL + sent[k]++);
 					done++;
 				}
 				KUNIT_EXPECT_EQ_MSG(test, done, (u32)RECEIVES, "%s, round %u",

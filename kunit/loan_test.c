@@ -85,9 +85,7 @@ static void acked(struct loan_bench *l)
 
 static bool done(struct loan_bench *l)
 {
-	struct weft_cqe cqe;
-
-	return end_poll(l->e, &cqe) && WEFT_CQE_STATUS(cqe.word) == IB_WC_SUCCESS;
+	return end_poll(l->e) && WEFT_CQE_STATUS(l->e->cqe.word) == IB_WC_SUCCESS;
 }
 
 /* Writes, and is done as soon as the stream has all. */
@@ -299,17 +297,16 @@ static void loan_joined(struct kunit *test)
 static void loan_order(struct kunit *test)
 {
 	struct loan_bench *l = keeping(test);
-	struct weft_cqe cqe;
 
 	write(l, 0, 100000);
 	end_send(l->e, 0, 10);
 	take(l);
 	expect_none(test, l->e);
 	acked(l);
-	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), WEFT_OP_WRITE);
-	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), WEFT_OP_SEND);
+	KUNIT_ASSERT_TRUE(test, end_poll(l->e));
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(l->e->cqe.word), WEFT_OP_WRITE);
+	KUNIT_ASSERT_TRUE(test, end_poll(l->e));
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(l->e->cqe.word), WEFT_OP_SEND);
 }
 
 /* Requests whose completion nobody wants are one loan with the one that has it. */
@@ -317,7 +314,6 @@ static void loan_unsignaled(struct kunit *test)
 {
 	struct loan_bench *l = keeping(test);
 	struct weft_sq_wr *wr;
-	struct weft_cqe cqe;
 
 	for (int i = 0; i < 3; i++) {
 		wr = end_wr(l->e, WEFT_OP_WRITE, 0, 40000);
@@ -330,8 +326,8 @@ static void loan_unsignaled(struct kunit *test)
 	take(l);
 	expect_none(test, l->e);
 	acked(l);
-	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_EQ(test, cqe.wr_id, 0x1000ULL + l->e->sends - 1);
+	KUNIT_ASSERT_TRUE(test, end_poll(l->e));
+	KUNIT_EXPECT_EQ(test, l->e->cqe.wr_id, 0x1000ULL + l->e->sends - 1);
 	expect_none(test, l->e);
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
 }
