@@ -364,9 +364,7 @@ static void cm_no_memory(struct kunit *test)
 
 	c->h->lossy = 1;
 	peer_sends(test, c->peer, &a_reply, "welcome");
-	e = host_next(c->h);
-	KUNIT_ASSERT_NOT_NULL(test, e);
-	KUNIT_EXPECT_EQ(test, e->event, (int)IW_CM_EVENT_CONNECT_REPLY);
+	e = host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, 0);
 	KUNIT_EXPECT_EQ(test, e->private_len, 0);
 	weft_engine_drain(host_qp(c->h));
 	settle();

@@ -73,6 +73,13 @@ static inline struct weft_ddp_hdr write_hdr(u32 offset, bool last)
 u32 fpdu_put(u8 *to, const struct weft_ddp_hdr *hdr, const void *payload, u32 len, bool crc);
 void settle(void);
 
+/* A number below @sides, made from a seed. */
+static inline u32 dice(u32 *seed, u32 sides)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	return (*seed >> 8) % sides;
+}
+
 /* A suite on fake streams: bench.h's, from a clean script. */
 static inline int fake_suite_init(struct kunit_suite *suite)
 {

@@ -281,12 +281,6 @@ static void flow_blame(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, end_count(f->a, WEFT_CNT_RX_TERMINATES), 1ULL);
 }
 
-static u32 dice(u32 *state, u32 sides)
-{
-	*state = *state * 1664525 + 1013904223;
-	return (*state >> 8) % sides;
-}
-
 /* Posts something that only changes @from's peer above @at, or @from itself there. */
 static void post_any(struct end *from, u32 *state, u32 at)
 {

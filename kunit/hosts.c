@@ -132,17 +132,13 @@ void host_free(struct kunit *test, struct host *h)
 	free_percpu(h->b->dev.counters);
 }
 
-/* What iw_cm was told next, or NULL. */
-const struct host_event *host_next(struct host *h)
-{
-	return h->seen < h->events ? &h->log[h->seen++] : NULL;
-}
-
+/* What iw_cm was told next is this. */
 const struct host_event *host_expect(struct kunit *test, struct host *h, int event, int status)
 {
-	const struct host_event *e = host_next(h);
+	const struct host_event *e = &h->log[h->seen];
 
-	KUNIT_ASSERT_NOT_NULL_MSG(test, e, "event %d is missing", event);
+	KUNIT_ASSERT_LT_MSG(test, h->seen, h->events, "event %d is missing", event);
+	h->seen++;
 	KUNIT_EXPECT_EQ(test, e->event, event);
 	KUNIT_EXPECT_EQ(test, e->status, status);
 	return e;
@@ -220,7 +216,7 @@ int host_connect(struct host *h, const char *private)
 }
 
 /* Somebody who listens at HOST_PORT: the test. */
-struct fake *server_new(struct kunit *test)
+static struct fake *server_new(struct kunit *test)
 {
 	struct fake *server = fake_open(NULL, NULL);
 	struct sockaddr_storage addr;

@@ -50,13 +50,11 @@ struct meeting {
 
 struct host *host_new(struct kunit *test);
 void host_free(struct kunit *test, struct host *h);
-const struct host_event *host_next(struct host *h);
 const struct host_event *host_expect(struct kunit *test, struct host *h, int event, int status);
 void host_expect_silence(struct kunit *test, struct host *h);
 struct weft_conn *host_conn(struct host *h);
 enum weft_conn_state host_state(struct host *h);
 
-struct fake *server_new(struct kunit *test);
 struct fake *server_accept(struct fake *server);
 struct weft_device *host_dev(struct host *h);
 struct weft_qp *host_qp(struct host *h);

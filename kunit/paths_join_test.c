@@ -456,12 +456,6 @@ static void join_unreadable(struct kunit *test)
 
 /* --- anything at all --- */
 
-static u32 below(u32 *seed, u32 n)
-{
-	*seed = *seed * 1664525 + 1013904223;
-	return (*seed >> 8) % n;
-}
-
 /* Returns true if a path is the same connection at both ends. */
 static bool is_whole(struct routes *r, u32 i)
 {
@@ -490,29 +484,29 @@ static void mend(struct routes *r)
 
 static void mishap(struct routes *r, u32 *seed)
 {
-	u32 number = below(seed, WEFT_MAX_PATHS);
-	struct route *end = below(seed, 2) ? &r->a : &r->b;
+	u32 number = dice(seed, WEFT_MAX_PATHS);
+	struct route *end = dice(seed, 2) ? &r->a : &r->b;
 	struct fake *f;
 
 	if (!is_whole(r, number))
 		return;
 	f = route_fake(end, number);
-	switch (below(seed, 5)) {
+	switch (dice(seed, 5)) {
 	case 0:
 		if (num_whole(r) > 1)
 			fake_die(f, -ECONNRESET);
 		break;
 	case 1:
-		f->script.cut = below(seed, 2) ? 0 : 500 + below(seed, 5000);
+		f->script.cut = dice(seed, 2) ? 0 : 500 + dice(seed, 5000);
 		break;
 	case 2:
 		f->script.stuck = true;
 		break;
 	case 3:
-		f->script.window = 500 + below(seed, 100000);
+		f->script.window = 500 + dice(seed, 100000);
 		break;
 	default:
-		f->script.rtt_us = 1 + below(seed, 100000);
+		f->script.rtt_us = 1 + dice(seed, 100000);
 	}
 }
 
@@ -522,12 +516,12 @@ static void join_any_weather(struct kunit *test)
 	u32 seed = 20, step;
 
 	for (step = 0; step < 3000; step++) {
-		route_send(below(&seed, 3) ? &r->a : &r->b, 4 + below(&seed, LEN));
-		if (!below(&seed, 3))
+		route_send(dice(&seed, 3) ? &r->a : &r->b, 4 + dice(&seed, LEN));
+		if (!dice(&seed, 3))
 			fake_pump();
-		if (!below(&seed, 20))
+		if (!dice(&seed, 20))
 			mishap(r, &seed);
-		if (below(&seed, 40))
+		if (dice(&seed, 40))
 			continue;
 		mend(r);
 		try_again(r);
