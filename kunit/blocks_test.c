@@ -345,6 +345,6 @@ static void blocks_suite_exit(struct kunit_suite *suite)
 		weft_dmabuf_exit();
 }
 
-A_SUITE(blocks, blocks,
-	KUNIT_CASE(blocks_sizes), KUNIT_CASE(dmabuf_by_pages), KUNIT_CASE(dmabuf_is_pinned),
-	KUNIT_CASE(dmabuf_without_pages), KUNIT_CASE(dmabuf_bounced), KUNIT_CASE(dmabuf_rights));
+A_SUITE(blocks, blocks, KUNIT_CASE(blocks_sizes), KUNIT_CASE(dmabuf_by_pages),
+	KUNIT_CASE(dmabuf_is_pinned), KUNIT_CASE(dmabuf_without_pages), KUNIT_CASE(dmabuf_bounced),
+	KUNIT_CASE(dmabuf_rights));

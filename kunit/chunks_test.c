@@ -216,7 +216,7 @@ static void chunks_burst(struct kunit *test)
 	weft_chunks_drop(&chunks);
 }
 
-A_SUITE(chunks, no,
-	KUNIT_CASE(chunks_fill), KUNIT_CASE(chunks_move_up), KUNIT_CASE(chunks_wait_for_no_owner),
-	KUNIT_CASE(chunks_short), KUNIT_CASE(chunks_spare), KUNIT_CASE(chunks_start_over),
-	KUNIT_CASE(chunks_are_kept), KUNIT_CASE(chunks_rest), KUNIT_CASE(chunks_burst));
+A_SUITE(chunks, no, KUNIT_CASE(chunks_fill), KUNIT_CASE(chunks_move_up),
+	KUNIT_CASE(chunks_wait_for_no_owner), KUNIT_CASE(chunks_short), KUNIT_CASE(chunks_spare),
+	KUNIT_CASE(chunks_start_over), KUNIT_CASE(chunks_are_kept), KUNIT_CASE(chunks_rest),
+	KUNIT_CASE(chunks_burst));

@@ -551,11 +551,11 @@ static void cm_slow_request(struct kunit *test)
 }
 
 A_SUITE(cm, host, KUNIT_CASE(cm_connect), KUNIT_CASE(cm_broken), KUNIT_CASE(cm_reply_then_dead),
-	KUNIT_CASE(cm_shown_while_served),
-	KUNIT_CASE(cm_shown_while_spread), KUNIT_CASE(cm_connect_fails_at_once),
-	KUNIT_CASE(cm_connect_port_taken), KUNIT_CASE(cm_connect_fails), KUNIT_CASE(cm_refused),
-	KUNIT_CASE(cm_revision_1), KUNIT_CASE(cm_refused_as_of_old), KUNIT_CASE(cm_disagreed),
-	KUNIT_CASE(cm_markers), KUNIT_CASE(cm_qp_gone), KUNIT_CASE(cm_no_memory),
-	KUNIT_CASE(cm_accept), KUNIT_CASE(cm_accept_no_ready), KUNIT_CASE(cm_accept_fails),
-	KUNIT_CASE(cm_reject), KUNIT_CASE(cm_reject_without_memory), KUNIT_CASE(cm_peer_gone),
+	KUNIT_CASE(cm_shown_while_served), KUNIT_CASE(cm_shown_while_spread),
+	KUNIT_CASE(cm_connect_fails_at_once), KUNIT_CASE(cm_connect_port_taken),
+	KUNIT_CASE(cm_connect_fails), KUNIT_CASE(cm_refused), KUNIT_CASE(cm_revision_1),
+	KUNIT_CASE(cm_refused_as_of_old), KUNIT_CASE(cm_disagreed), KUNIT_CASE(cm_markers),
+	KUNIT_CASE(cm_qp_gone), KUNIT_CASE(cm_no_memory), KUNIT_CASE(cm_accept),
+	KUNIT_CASE(cm_accept_no_ready), KUNIT_CASE(cm_accept_fails), KUNIT_CASE(cm_reject),
+	KUNIT_CASE(cm_reject_without_memory), KUNIT_CASE(cm_peer_gone),
 	KUNIT_CASE(cm_not_announced), KUNIT_CASE(cm_slow_request));

@@ -577,10 +577,10 @@ static void early_waits_for_no_group(struct kunit *test)
 #endif
 }
 
-A_SUITE(early, fake,
-	KUNIT_CASE(arrivals_have_turns), KUNIT_CASE(arrivals_refuse), KUNIT_CASE(early_writes),
-	KUNIT_CASE(early_segments), KUNIT_CASE(early_messages), KUNIT_CASE(early_behind_window),
-	KUNIT_CASE(early_shared), KUNIT_CASE(early_tells), KUNIT_CASE(early_without_receive),
-	KUNIT_CASE(early_behind_imm), KUNIT_CASE(early_imm_amidst), KUNIT_CASE(early_answer),
-	KUNIT_CASE(early_wrong), KUNIT_CASE(early_then_revoked), KUNIT_CASE(early_off),
-	KUNIT_CASE(early_many), KUNIT_CASE(early_flushed), KUNIT_CASE(early_waits_for_no_group));
+A_SUITE(early, fake, KUNIT_CASE(arrivals_have_turns), KUNIT_CASE(arrivals_refuse),
+	KUNIT_CASE(early_writes), KUNIT_CASE(early_segments), KUNIT_CASE(early_messages),
+	KUNIT_CASE(early_behind_window), KUNIT_CASE(early_shared), KUNIT_CASE(early_tells),
+	KUNIT_CASE(early_without_receive), KUNIT_CASE(early_behind_imm),
+	KUNIT_CASE(early_imm_amidst), KUNIT_CASE(early_answer), KUNIT_CASE(early_wrong),
+	KUNIT_CASE(early_then_revoked), KUNIT_CASE(early_off), KUNIT_CASE(early_many),
+	KUNIT_CASE(early_flushed), KUNIT_CASE(early_waits_for_no_group));

@@ -194,6 +194,6 @@ static void gather_timer(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, b->engine.qp.consumer);
 }
 
-A_SUITE(gather, bench,
-	KUNIT_CASE(gather_tries), KUNIT_CASE(gather_goes_on), KUNIT_CASE(gather_learns),
-	KUNIT_CASE(gather_ends), KUNIT_CASE(gather_waits), KUNIT_CASE(gather_timer));
+A_SUITE(gather, bench, KUNIT_CASE(gather_tries), KUNIT_CASE(gather_goes_on),
+	KUNIT_CASE(gather_learns), KUNIT_CASE(gather_ends), KUNIT_CASE(gather_waits),
+	KUNIT_CASE(gather_timer));

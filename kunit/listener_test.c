@@ -448,9 +448,9 @@ static void listener_many(struct kunit *test)
 	kvfree(ids);
 }
 
-A_SUITE(listener, host,
-	KUNIT_CASE(listener_life), KUNIT_CASE(listener_fails), KUNIT_CASE(listener_places),
-	KUNIT_CASE(listener_nobodys), KUNIT_CASE(listener_half_open), KUNIT_CASE(listener_full),
-	KUNIT_CASE(listener_tries_again), KUNIT_CASE(listener_device_goes),
-	KUNIT_CASE(listener_ends_amid_accept), KUNIT_CASE(listener_keeps_amid_accept),
-	KUNIT_CASE(listener_begins_amid_end), KUNIT_CASE(listener_many));
+A_SUITE(listener, host, KUNIT_CASE(listener_life), KUNIT_CASE(listener_fails),
+	KUNIT_CASE(listener_places), KUNIT_CASE(listener_nobodys), KUNIT_CASE(listener_half_open),
+	KUNIT_CASE(listener_full), KUNIT_CASE(listener_tries_again),
+	KUNIT_CASE(listener_device_goes), KUNIT_CASE(listener_ends_amid_accept),
+	KUNIT_CASE(listener_keeps_amid_accept), KUNIT_CASE(listener_begins_amid_end),
+	KUNIT_CASE(listener_many));

@@ -383,7 +383,7 @@ static void ending_is_overdue(struct kunit *test)
 A_SUITE(nouns, no, KUNIT_CASE(inflight_is_a_ring), KUNIT_CASE(inflight_completes_in_order),
 	KUNIT_CASE(inflight_waits_for_the_stream), KUNIT_CASE(inflight_breaks),
 	KUNIT_CASE(inflight_completes_in_slices), KUNIT_CASE(inflight_without_room),
-	KUNIT_CASE(reads_are_a_ring), KUNIT_CASE(reads_are_named),
-	KUNIT_CASE(none_allowed), KUNIT_CASE(answers_in_order), KUNIT_CASE(gate_of_an_initiator),
+	KUNIT_CASE(reads_are_a_ring), KUNIT_CASE(reads_are_named), KUNIT_CASE(none_allowed),
+	KUNIT_CASE(answers_in_order), KUNIT_CASE(gate_of_an_initiator),
 	KUNIT_CASE(gate_with_a_frame), KUNIT_CASE(gate_without_a_frame),
 	KUNIT_CASE(ending_shows_the_blame), KUNIT_CASE(ending_is_overdue));

@@ -214,6 +214,6 @@ static void place_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, to_weft_paths(p->b->llp)->arrivals.held, 0U);
 }
 
-A_SUITE(paths_place, fake,
-	KUNIT_CASE(place_early), KUNIT_CASE(place_in_order), KUNIT_CASE(place_damaged),
-	KUNIT_CASE(place_once), KUNIT_CASE(place_answer), KUNIT_CASE(place_nothing));
+A_SUITE(paths_place, fake, KUNIT_CASE(place_early), KUNIT_CASE(place_in_order),
+	KUNIT_CASE(place_damaged), KUNIT_CASE(place_once), KUNIT_CASE(place_answer),
+	KUNIT_CASE(place_nothing));

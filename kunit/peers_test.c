@@ -149,5 +149,5 @@ static void peers_are_sent(struct kunit *test)
 	}
 }
 
-A_SUITE(peers, bench,
-	KUNIT_CASE(peers_by_prefix), KUNIT_CASE(peers_misspelt), KUNIT_CASE(peers_are_sent));
+A_SUITE(peers, bench, KUNIT_CASE(peers_by_prefix), KUNIT_CASE(peers_misspelt),
+	KUNIT_CASE(peers_are_sent));

@@ -138,5 +138,5 @@ static void turns_scarce(struct kunit *test)
 	}
 }
 
-A_SUITE(tx_turns, fake,
-	KUNIT_CASE(turns_give_way), KUNIT_CASE(turns_near), KUNIT_CASE(turns_scarce));
+A_SUITE(tx_turns, fake, KUNIT_CASE(turns_give_way), KUNIT_CASE(turns_near),
+	KUNIT_CASE(turns_scarce));
