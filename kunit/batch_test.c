@@ -1,28 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The batch: which bytes may wait together, who holds the lent ones, without a queue pair. */
-#include <kunit/test.h>
-#include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/skbuff.h>
-#include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 #include "base/compat.h"
 #include "memory/mr.h"
+#include "suite.h"
 #include "tx/batch.h"
 
-/**
- * struct lent_bench - a batch that lends, and its loan
- * @batch: the batch
- * @lent: its lent bytes
- * @ubuf: the loan
- * @page: a page to lend, held once by the test
- */
+/* A batch that lends, and its loan. */
 struct lent_bench {
-	struct weft_batch batch;
-	struct weft_lent lent;
-	struct ubuf_info ubuf;
-	struct page *page;
+	struct weft_batch batch;	/* the batch */
+	struct weft_lent lent;	/* its lent bytes */
+	struct ubuf_info ubuf;	/* the loan */
+	struct page *page;	/* a page to lend, held once by the test */
 };
 
 static void no_call(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied)
@@ -32,15 +24,23 @@ static void no_call(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied)
 
 static const struct weft_ubuf_ops ubuf_ops = { .complete = no_call };
 
+static void bench_end(struct kunit *test, void *what)
+{
+	struct lent_bench *b = what;
+
+	weft_batch_drop(&b->batch);
+	put_page(b->page);
+}
+
 static struct lent_bench *bench_new(struct kunit *test)
 {
-	struct lent_bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	struct lent_bench *b = zeroed(test, sizeof(*b));
 
-	KUNIT_ASSERT_NOT_NULL(test, b);
 	b->batch.lent = &b->lent;
 	weft_ubuf_init(&b->ubuf, &ubuf_ops);
 	b->page = alloc_page(GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, b->page);
+	at_end(test, bench_end, b);
 	return b;
 }
 
@@ -72,8 +72,6 @@ static void batch_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->lent.num, 1U);
 	KUNIT_EXPECT_EQ(test, b->lent.run[0].bv_len, 100U);
 	KUNIT_EXPECT_EQ(test, page_ref_count(b->page), 2);
-	weft_batch_drop(&b->batch);
-	put_page(b->page);
 }
 
 /* Copied bytes do not wait behind lent ones, nor lent ones behind copied ones. */
@@ -93,8 +91,6 @@ static void batch_kinds(struct kunit *test)
 	lend(b, 0, 100);
 	KUNIT_EXPECT_FALSE(test, weft_batch_is_full(&b->batch, true));
 	KUNIT_EXPECT_TRUE(test, weft_batch_is_full(&b->batch, false));
-	weft_batch_drop(&b->batch);
-	put_page(b->page);
 }
 
 /* Nothing is added to a loan that ends, that is being sent, or that has too many runs. */
@@ -115,8 +111,6 @@ static void batch_full(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_batch_is_full(&b->batch, true));
 	lend(b, 8 * i, 4);
 	KUNIT_EXPECT_TRUE(test, weft_batch_is_full(&b->batch, true));
-	weft_batch_drop(&b->batch);
-	put_page(b->page);
 }
 
 /* When all is dropped, pages and loan are held by nobody but the test. */
@@ -134,9 +128,7 @@ static void batch_drops(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->lent.num, 0U);
 	KUNIT_EXPECT_EQ(test, b->lent.taken, 0U);
 	KUNIT_EXPECT_NULL(test, b->lent.ubuf);
-	/* A second time nothing is there to be dropped. */
-	weft_batch_drop(&b->batch);
-	put_page(b->page);
+	/* A second time, when the bench ends, nothing is there to be dropped. */
 }
 
 /* A small copied FPDU is handed over with the lent bytes before it, in a run behind theirs. */
@@ -169,34 +161,27 @@ static void batch_joins(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_batch_may_join(&b->batch, WEFT_LENT_JOIN - 39));
 	b->lent.taken = 1;
 	KUNIT_EXPECT_FALSE(test, weft_batch_may_join(&b->batch, 40));
-	weft_batch_drop(&b->batch);
-	put_page(b->page);
 }
 
 /* Tells how many of @len bytes at @at are lent, of the region @mr. */
 static u32 lent_of(struct kunit *test, const struct weft_mr *mr, const void *at, u32 len)
 {
-	struct weft_lent *lent = kunit_kzalloc(test, sizeof(*lent), GFP_KERNEL);
+	struct weft_lent *lent = zeroed(test, sizeof(*lent));
 	u32 n;
 
-	KUNIT_ASSERT_NOT_NULL(test, lent);
 	n = weft_lent_add_region(lent, mr, (u64)(uintptr_t)at, len);
 	weft_lent_take_back(lent, 0, 0);
 	return n;
 }
 
-/*
- * Of the kernel's memory, pages are lent. The slab allocator's memory is used again though its
- * page is held, and what vmalloc() gives has no page at that address.
- */
+/* Only pages are lent: slab memory is used again while its page is held, vmalloc's has no page. */
 static void batch_memory(struct kunit *test)
 {
-	struct weft_mr *all = kunit_kzalloc(test, sizeof(*all), GFP_KERNEL);
+	struct weft_mr *all = zeroed(test, sizeof(*all));
 	const u32 len = 3 * PAGE_SIZE;
 	u8 *pages = alloc_pages_exact(len, GFP_KERNEL), *slab = kmalloc(256, GFP_KERNEL);
 	u8 *area = vmalloc(len);
 
-	KUNIT_ASSERT_NOT_NULL(test, all);
 	all->all_memory = true;
 	all->length = U64_MAX;
 	KUNIT_ASSERT_NOT_NULL(test, pages);
@@ -231,20 +216,6 @@ static void batch_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, batch.sent, 0ULL);
 }
 
-static struct kunit_case batch_cases[] = {
-	KUNIT_CASE(batch_runs),
-	KUNIT_CASE(batch_kinds),
-	KUNIT_CASE(batch_full),
-	KUNIT_CASE(batch_drops),
-	KUNIT_CASE(batch_joins),
-	KUNIT_CASE(batch_memory),
-	KUNIT_CASE(batch_room),
-	{}
-};
-
-static struct kunit_suite batch_suite = {
-	.name = "weft_batch",
-	.test_cases = batch_cases,
-};
-
-kunit_test_suite(batch_suite);
+A_SUITE(batch, no, KUNIT_CASE(batch_runs), KUNIT_CASE(batch_kinds), KUNIT_CASE(batch_full),
+	KUNIT_CASE(batch_drops), KUNIT_CASE(batch_joins), KUNIT_CASE(batch_memory),
+	KUNIT_CASE(batch_room));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The lock that work tries: no word is lost, and nobody starves. */
-#include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/workqueue.h>
 
 #include "base/baton.h"
+#include "suite.h"
 
 #define WORKERS	3
 #define ROUNDS	5000
@@ -88,20 +88,14 @@ static void baton_forget(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), 0UL);
 }
 
-/**
- * struct race - threads that try one lock at once
- * @baton: the lock
- * @inside: written under the lock without any care for other processors
- * @work: what tries, and starts itself again until it had its rounds
- * @rounds: how often each had the lock
- * @greedy: how often a thread had it that takes it whenever it can
- */
+/* Threads that try one lock at once. */
 struct race {
-	struct weft_baton baton;
-	u64 inside;
+	struct weft_baton baton;	/* the lock */
+	u64 inside;	/* written under the lock without any care for other processors */
+	/* what tries, and starts itself again until it had its rounds */
 	struct work_struct work[WORKERS];
-	u32 rounds[WORKERS];
-	u64 greedy;
+	u32 rounds[WORKERS];	/* how often each had the lock */
+	u64 greedy;	/* how often a thread had it that takes it whenever it can */
 };
 
 static struct race *race; /* a case at a time */
@@ -109,9 +103,8 @@ static struct race *race; /* a case at a time */
 static void pass(void)
 {
 	unsigned long wanted = weft_baton_unlock(&race->baton);
-	int who;
 
-	for (who = 0; who < WORKERS; who++)
+	for (int who = 0; who < WORKERS; who++)
 		if (wanted & BIT(who))
 			queue_work(system_unbound_wq, &race->work[who]);
 }
@@ -128,7 +121,6 @@ static void race_work(struct work_struct *work)
 	pass();
 }
 
-/* A thread that never stops sending. */
 static int race_greedy(void *unused)
 {
 	while (!kthread_should_stop()) {
@@ -144,9 +136,7 @@ static int race_greedy(void *unused)
 
 static bool race_over(void)
 {
-	int who;
-
-	for (who = 0; who < WORKERS; who++)
+	for (int who = 0; who < WORKERS; who++)
 		if (READ_ONCE(race->rounds[who]) < ROUNDS)
 			return false;
 	return true;
@@ -161,21 +151,19 @@ static void baton_race(struct kunit *test)
 {
 	struct task_struct *greedy;
 	u64 sum = 0;
-	int who, ms;
 
-	race = kunit_kzalloc(test, sizeof(*race), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, race);
+	race = zeroed(test, sizeof(*race));
 	weft_baton_init(&race->baton);
 	greedy = kthread_run(race_greedy, NULL, "weft_kunit_greedy");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(greedy));
-	for (who = 0; who < WORKERS; who++) {
+	for (int who = 0; who < WORKERS; who++) {
 		INIT_WORK(&race->work[who], race_work);
 		queue_work(system_unbound_wq, &race->work[who]);
 	}
-	for (ms = 0; ms < 60000 && !race_over(); ms += 20)
+	for (int ms = 0; ms < 60000 && !race_over(); ms += 20)
 		msleep(20);
 	kthread_stop(greedy);
-	for (who = 0; who < WORKERS; who++) {
+	for (int who = 0; who < WORKERS; who++) {
 		cancel_work_sync(&race->work[who]);
 		KUNIT_EXPECT_EQ_MSG(test, race->rounds[who], ROUNDS, "work %d", who);
 		sum += race->rounds[who];
@@ -185,18 +173,5 @@ static void baton_race(struct kunit *test)
 	kunit_info(test, "the greedy thread had the lock %llu times beside\n", race->greedy);
 }
 
-static struct kunit_case baton_cases[] = {
-	KUNIT_CASE(baton_free),
-	KUNIT_CASE(baton_word),
-	KUNIT_CASE(baton_order),
-	KUNIT_CASE(baton_forget),
-	KUNIT_CASE(baton_race),
-	{}
-};
-
-static struct kunit_suite baton_suite = {
-	.name = "weft_baton",
-	.test_cases = baton_cases,
-};
-
-kunit_test_suite(baton_suite);
+A_SUITE(baton, no, KUNIT_CASE(baton_free), KUNIT_CASE(baton_word), KUNIT_CASE(baton_order),
+	KUNIT_CASE(baton_forget), KUNIT_CASE(baton_race));

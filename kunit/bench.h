@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * A queue pair in RTS with no stream below it, its regions, a completion queue
- * and what they told their owner, for the suites on queues.
- */
+/* A queue pair in RTS with no stream below it, its regions, and what they told their owner. */
 #ifndef WEFT_KUNIT_BENCH_H
 #define WEFT_KUNIT_BENCH_H
-
-#include <kunit/test.h>
 
 #include "base/compat.h"
 #include "base/context.h"
@@ -17,6 +12,7 @@
 #include "engine/whole.h"
 #include "memory/mr.h"
 #include "queue/cq.h"
+#include "suite.h"
 
 #define BLOCKS		32
 #define ENTRIES		64
@@ -71,18 +67,14 @@ static inline void note_event(struct ib_event *event, void *context)
 	b->events++;
 }
 
-static inline void ring_memory(struct kunit *test, struct weft_ring *ring,
-			       u32 slots, u32 stride)
+static inline void ring_memory(struct kunit *test, struct weft_ring *ring, u32 slots, u32 stride)
 {
 	ring->size = slots;
 	ring->stride = stride;
-	ring->mem = kunit_kzalloc(test, WEFT_RING_OFFSET + slots * stride,
-				  GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, ring->mem);
+	ring->mem = zeroed(test, WEFT_RING_OFFSET + slots * stride);
 }
 
-static inline void receive_queue(struct kunit *test, struct weft_rq *rq,
-				 u32 entries, u32 max_sge)
+static inline void receive_queue(struct kunit *test, struct weft_rq *rq, u32 entries, u32 max_sge)
 {
 	spin_lock_init(&rq->lock);
 	INIT_LIST_HEAD(&rq->waiting);
@@ -90,8 +82,7 @@ static inline void receive_queue(struct kunit *test, struct weft_rq *rq,
 	ring_memory(test, &rq->ring, entries, weft_rq_stride(max_sge));
 }
 
-static inline void region(struct kunit *test, struct bench *b, u32 n,
-			  u32 stag)
+static inline void region(struct kunit *test, struct bench *b, u32 n, u32 stag)
 {
 	struct weft_mr *mr = &b->mr[n];
 
@@ -104,17 +95,15 @@ static inline void region(struct kunit *test, struct bench *b, u32 n,
 	mr->access = IB_ACCESS_LOCAL_WRITE;
 	mr->iova = IOVA;
 	mr->length = LENGTH;
-	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&b->dev.mrs, stag >> 8, mr,
-						    GFP_KERNEL)));
+	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&b->dev.mrs, stag >> 8, mr, GFP_KERNEL)));
 }
 
-static inline struct bench *setup(struct kunit *test, u16 ord)
+static inline struct bench *bench_make(struct kunit *test, u16 ord)
 {
-	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	struct bench *b = zeroed(test, sizeof(*b));
 	struct ib_qp_init_attr attr = { .recv_cq = &b->cq.ib };
 	struct weft_qp *qp = &b->engine.qp;
 
-	KUNIT_ASSERT_NOT_NULL(test, b);
 	xa_init(&b->dev.mrs);
 	xa_init(&b->dev.qps);
 	region(test, b, 0, STAG);
@@ -124,10 +113,8 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 	b->mr[2].pd = &b->other_pd;
 	region(test, b, 3, STAG_ALL);
 	b->mr[3].all_memory = true;
-
 	spin_lock_init(&b->cq.lock);
 	ring_memory(test, &b->cq.ring, ENTRIES, sizeof(struct weft_cqe));
-
 	b->entry.ib = &qp->ib;
 	kref_init(&b->entry.refs);
 	init_completion(&b->entry.gone);
@@ -160,8 +147,10 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 	return b;
 }
 
-static inline void teardown(struct bench *b)
+static inline void teardown(struct kunit *test, void *what)
 {
+	struct bench *b = what;
+
 	flush_work(&b->engine.qp.worker.work);
 	weft_baton_lock(&b->engine.qp.tx_lock);
 	weft_tx_stop(tx_of(&b->engine.qp));
@@ -170,6 +159,14 @@ static inline void teardown(struct bench *b)
 	weft_engine_destroy(&b->engine.qp);
 	xa_destroy(&b->dev.mrs);
 	xa_destroy(&b->dev.qps);
+}
+
+static inline struct bench *setup(struct kunit *test, u16 ord)
+{
+	struct bench *b = bench_make(test, ord);
+
+	at_end(test, teardown, b);
+	return b;
 }
 
 /* Makes the queue pair one of the kernel's own, with all that only such a one has. */

@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The way from a region's address to its bytes: blocks as large as the memory
- * allows, of pages and of another driver's DMA buffers.
- */
-#include <kunit/test.h>
+/* From a region's address to its bytes: blocks of pages and of another driver's DMA buffers. */
 #include <linux/completion.h>
 #include <linux/dma-buf.h>
-#include <linux/dma-mapping.h>
 #include <linux/dma-mapping.h>
 #include <linux/fcntl.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
-#include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <rdma/ib_verbs.h>
 
 #include "base/baton.h"
 #include "memory/blocks.h"
 #include "memory/mr.h"
+#include "suite.h"
 
 #define ORDER	4	/* of 16 pages */
 #define PAGES	16
@@ -59,9 +54,8 @@ static void blocks_sizes(struct kunit *test)
 		{ { { 1, 1 }, { 8, 8 } }, PAGE_SIZE + 3, 0, WEFT_ONE_BLOCK },
 	};
 	u8 *mem = memory(test);
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct weft_blocks blocks = {};
 		u64 total = 0, pos, at;
 		struct sg_table sgt;
@@ -87,9 +81,8 @@ static void blocks_sizes(struct kunit *test)
 		at = 0;
 		for_each_sgtable_sg(&sgt, sg, n) {
 			u8 *from = page_address(sg_page(sg));
-			u32 k;
 
-			for (k = 0; k < sg->length; k++, at++) {
+			for (u32 k = 0; k < sg->length; k++, at++) {
 				if (at < cases[i].offset || pos == total)
 					continue;
 				if (weft_blocks_at(&blocks, pos, 1, &run) != from + k)
@@ -112,8 +105,7 @@ static void blocks_sizes(struct kunit *test)
 
 /* What it gives, and how often each of its functions is in use. */
 struct exporter {
-	void *mem;
-	void *mapping;
+	void *mem, *mapping;
 	bool no_pages; /* bus addresses alone, and no kernel mapping */
 	dma_addr_t bounce; /* how far from the second page a device finds it; not 0: a copy */
 	int pins, maps, vmaps;
@@ -140,21 +132,18 @@ static void exporter_unpin(struct dma_buf_attachment *attach)
 	e->pins--;
 }
 
-static struct sg_table *exporter_map(struct dma_buf_attachment *attach,
-				     enum dma_data_direction dir)
+static struct sg_table *exporter_map(struct dma_buf_attachment *attach, enum dma_data_direction dir)
 {
 	struct exporter *e = attach->dmabuf->priv;
 	struct sg_table *sgt;
-	int i;
 
 	sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
 	if (!sgt || sg_alloc_table(sgt, 2, GFP_KERNEL)) {
 		kfree(sgt);
 		return ERR_PTR(-ENOMEM);
 	}
-	for (i = 0; i < 2; i++)
-		sg_set_page(&sgt->sgl[i], e->no_pages ? NULL : exporter_page(e, i),
-			    PAGE_SIZE, 0);
+	for (int i = 0; i < 2; i++)
+		sg_set_page(&sgt->sgl[i], e->no_pages ? NULL : exporter_page(e, i), PAGE_SIZE, 0);
 	if (!e->no_pages && dma_map_sgtable(attach->dev, sgt, dir, 0)) {
 		sg_free_table(sgt);
 		kfree(sgt);
@@ -210,19 +199,13 @@ static void exporter_release(struct dma_buf *buf)
 
 /* Its memory lies where it lies. */
 static const struct dma_buf_ops exporter_at_rest = {
-	.map_dma_buf = exporter_map,
-	.unmap_dma_buf = exporter_unmap,
-	.release = exporter_release,
+	.map_dma_buf = exporter_map, .unmap_dma_buf = exporter_unmap, .release = exporter_release,
 };
 
 /* It moves its memory whenever that is not pinned, mapped for the kernel or not. */
 static const struct dma_buf_ops exporter_that_moves = {
-	.pin = exporter_pin,
-	.unpin = exporter_unpin,
-	.map_dma_buf = exporter_map,
-	.unmap_dma_buf = exporter_unmap,
-	.vmap = exporter_vmap,
-	.vunmap = exporter_vunmap,
+	.pin = exporter_pin, .unpin = exporter_unpin, .map_dma_buf = exporter_map,
+	.unmap_dma_buf = exporter_unmap, .vmap = exporter_vmap, .vunmap = exporter_vunmap,
 	.release = exporter_release,
 };
 
@@ -279,7 +262,6 @@ static void dmabuf_with(struct kunit *test, const struct dma_buf_ops *ops)
 
 	KUNIT_EXPECT_EQ(test, try_get(buf, PAGE_SIZE, PAGE_SIZE + 1, 0), -EINVAL);
 	KUNIT_EXPECT_EQ(test, try_get(buf, U64_MAX, 2, 0), -EINVAL);
-
 	d = weft_dmabuf_get(buf, 10, 2 * PAGE_SIZE - 10, IB_ACCESS_LOCAL_WRITE, &blocks);
 	KUNIT_ASSERT_EQ(test, PTR_ERR_OR_ZERO(d), 0);
 	KUNIT_EXPECT_EQ(test, e.maps, 1);
@@ -339,7 +321,6 @@ static void dmabuf_rights(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, try_get(buf, 0, PAGE_SIZE, write), -EACCES);
 	dma_buf_put(buf);
 	end_export(test, &e);
-
 	reinit_completion(&e.released);
 	buf = export(test, &e, &exporter_at_rest, O_RDWR);
 	KUNIT_EXPECT_EQ(test, try_get(buf, 0, PAGE_SIZE, write), 0);
@@ -364,21 +345,6 @@ static void blocks_suite_exit(struct kunit_suite *suite)
 		weft_dmabuf_exit();
 }
 
-static struct kunit_case blocks_cases[] = {
-	KUNIT_CASE(blocks_sizes),
-	KUNIT_CASE(dmabuf_by_pages),
-	KUNIT_CASE(dmabuf_is_pinned),
-	KUNIT_CASE(dmabuf_without_pages),
-	KUNIT_CASE(dmabuf_bounced),
-	KUNIT_CASE(dmabuf_rights),
-	{}
-};
-
-static struct kunit_suite blocks_suite = {
-	.name = "weft_blocks",
-	.suite_init = blocks_suite_init,
-	.suite_exit = blocks_suite_exit,
-	.test_cases = blocks_cases,
-};
-
-kunit_test_suite(blocks_suite);
+A_SUITE(blocks, blocks, KUNIT_CASE(blocks_sizes), KUNIT_CASE(dmabuf_by_pages),
+	KUNIT_CASE(dmabuf_is_pinned), KUNIT_CASE(dmabuf_without_pages), KUNIT_CASE(dmabuf_bounced),
+	KUNIT_CASE(dmabuf_rights));

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Chunks: where FPDUs are laid out, how long their pages are kept, without a queue pair. */
-#include <kunit/test.h>
-#include <linux/err.h>
 #include <linux/mm.h>
 #include <rdma/ib_verbs.h>
 
 #include "base/context.h"
 #include "scarce.h"
+#include "suite.h"
 #include "tx/chunk.h"
 
 #define LARGE	(PAGE_SIZE << 5)
 
-static struct weft_chunk *room(struct kunit *test, struct weft_chunks *chunks, u32 need,
-			       u32 left)
+static struct weft_chunk *room(struct kunit *test, struct weft_chunks *chunks, u32 need, u32 left)
 {
 	struct weft_chunk *c = weft_chunk_room(chunks, need, left, NULL);
 
@@ -76,10 +74,7 @@ static void chunks_wait_for_no_owner(struct kunit *test)
 	weft_chunks_drop(&chunks);
 }
 
-/*
- * An empty page gives way to a large chunk if a message does not fit into it, or the message would
- * be cut in two. A page that has room for all, or bytes that wait, stays.
- */
+/* An empty page gives way to a large chunk for a message that it would cut; any other stays. */
 static void chunks_short(struct kunit *test)
 {
 	static const struct ib_ucontext payer;
@@ -136,13 +131,11 @@ static void chunks_start_over(struct kunit *test)
 	c = room(test, &chunks, 100, 100);
 	KUNIT_EXPECT_PTR_NE(test, c->page, page);
 	put_page(page);
-
 	c->fill = 100;
 	c->sent = 100;
 	weft_chunks_taken(&chunks);
 	KUNIT_EXPECT_EQ(test, c->fill, 0U);
 	KUNIT_EXPECT_EQ(test, c->sent, 0U);
-
 	c->fill = PAGE_SIZE - 50;
 	c->sent = PAGE_SIZE - 50;
 	page = c->page;
@@ -181,7 +174,6 @@ static void chunks_rest(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_chunks_rest(&chunks));
 	KUNIT_EXPECT_EQ(test, chunks.num, 0U);
 	KUNIT_EXPECT_EQ(test, chunks.num_spares, 0U);
-
 	room(test, &chunks, 100, 100);
 	KUNIT_EXPECT_FALSE(test, weft_chunks_rest(&chunks));
 	KUNIT_EXPECT_EQ(test, chunks.num, 1U);
@@ -193,9 +185,8 @@ static void chunks_burst(struct kunit *test)
 {
 	struct weft_chunks chunks = {};
 	struct page *held[WEFT_TX_SPARES];
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(held); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(held); i++) {
 		held[i] = room(test, &chunks, 100, LARGE)->page;
 		get_page(held[i]);
 		weft_chunk_put(&chunks, 0);
@@ -210,7 +201,7 @@ static void chunks_burst(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, time_after(chunks.many, jiffies - HZ / 2));
 	weft_chunk_put(&chunks, 0);
 	/* Of the last eight it has let go, so that eight would be enough. */
-	for (i = WEFT_TX_SPARES - WEFT_TX_FEW_SPARES; i < ARRAY_SIZE(held); i++)
+	for (u32 i = WEFT_TX_SPARES - WEFT_TX_FEW_SPARES; i < ARRAY_SIZE(held); i++)
 		put_page(held[i]);
 	chunks.many = jiffies - HZ;
 	room(test, &chunks, 100, LARGE);
@@ -220,27 +211,12 @@ static void chunks_burst(struct kunit *test)
 	/* The oldest are gone, and the others still its own. */
 	KUNIT_EXPECT_EQ(test, page_ref_count(held[0]), 1);
 	KUNIT_EXPECT_EQ(test, page_ref_count(held[WEFT_TX_SPARES - 1]), 1);
-	for (i = 0; i < WEFT_TX_SPARES - WEFT_TX_FEW_SPARES; i++)
+	for (u32 i = 0; i < WEFT_TX_SPARES - WEFT_TX_FEW_SPARES; i++)
 		put_page(held[i]);
 	weft_chunks_drop(&chunks);
 }
 
-static struct kunit_case chunks_cases[] = {
-	KUNIT_CASE(chunks_fill),
-	KUNIT_CASE(chunks_move_up),
-	KUNIT_CASE(chunks_wait_for_no_owner),
-	KUNIT_CASE(chunks_short),
-	KUNIT_CASE(chunks_spare),
-	KUNIT_CASE(chunks_start_over),
-	KUNIT_CASE(chunks_are_kept),
-	KUNIT_CASE(chunks_rest),
-	KUNIT_CASE(chunks_burst),
-	{}
-};
-
-static struct kunit_suite chunks_suite = {
-	.name = "weft_chunks",
-	.test_cases = chunks_cases,
-};
-
-kunit_test_suite(chunks_suite);
+A_SUITE(chunks, no, KUNIT_CASE(chunks_fill), KUNIT_CASE(chunks_move_up),
+	KUNIT_CASE(chunks_wait_for_no_owner), KUNIT_CASE(chunks_short), KUNIT_CASE(chunks_spare),
+	KUNIT_CASE(chunks_start_over), KUNIT_CASE(chunks_are_kept), KUNIT_CASE(chunks_rest),
+	KUNIT_CASE(chunks_burst));

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Connections and their lanes: who is served in what order, and that a lane waits for
- * no lock that a thread of a process may hold.
- */
-#include "bench.h"
+/* Lanes: who is served in what order, and that none waits for a lock that a process may hold. */
 #include "hosts.h"
 #include "conn/conn.h"
 
@@ -57,7 +53,6 @@ static void conn_tx_lock_taken(struct kunit *test)
 	weft_conn_get(bound);
 	KUNIT_ASSERT_EQ(test, weft_engine_bind(qp, &bound->user), 0);
 	bound->qp = qp;
-
 	weft_baton_lock(&qp->tx_lock);
 	weft_conn_post(bound, WEFT_EV_EVICT);
 	weft_conn_post(other, WEFT_EV_EVICT);
@@ -69,7 +64,6 @@ static void conn_tx_lock_taken(struct kunit *test)
 	flush_workqueue(weft_conn_wq);
 	KUNIT_EXPECT_EQ(test, (int)bound->state, (int)WEFT_CONN_CLOSED);
 	KUNIT_EXPECT_EQ(test, wanted_of(qp), 0UL);
-
 	weft_baton_lock(&qp->tx_lock);
 	weft_engine_unbind(qp);
 	weft_qp_unlock(qp);
@@ -78,13 +72,9 @@ static void conn_tx_lock_taken(struct kunit *test)
 	weft_conn_put(bound);
 	weft_conn_put(other);
 	weft_lane_put(both);
-	teardown(b);
 }
 
-/*
- * The lane left word at tx_lock, and is started by its holder; then it finds that a process has the
- * connection's lock. It must not be forgotten at either.
- */
+/* A lane that left word at tx_lock and then finds the connection's lock taken is kept in mind. */
 static void conn_tx_lock_wanted_twice(struct kunit *test)
 {
 	struct bench *b = setup(test, 1);
@@ -96,7 +86,6 @@ static void conn_tx_lock_wanted_twice(struct kunit *test)
 	weft_conn_get(conn);
 	KUNIT_ASSERT_EQ(test, weft_engine_bind(qp, &conn->user), 0);
 	conn->qp = qp;
-
 	weft_baton_lock(&qp->tx_lock);
 	weft_conn_post(conn, WEFT_EV_EVICT);
 	flush_workqueue(weft_conn_wq);
@@ -107,7 +96,6 @@ static void conn_tx_lock_wanted_twice(struct kunit *test)
 	weft_conn_unlock(conn);
 	flush_workqueue(weft_conn_wq);
 	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)WEFT_CONN_CLOSED);
-
 	weft_baton_lock(&qp->tx_lock);
 	weft_engine_unbind(qp);
 	weft_qp_unlock(qp);
@@ -115,7 +103,6 @@ static void conn_tx_lock_wanted_twice(struct kunit *test)
 	weft_conn_put(conn);
 	weft_conn_put(conn);
 	weft_lane_put(own);
-	teardown(b);
 }
 
 /* More than a lane serves at a time: all are served, in the order of their events. */
@@ -136,7 +123,6 @@ static void conn_many(struct kunit *test)
 		strays += conn[i + 1]->item.entry.next != &conn[i]->item.entry;
 	preempt_enable();
 	KUNIT_EXPECT_EQ(test, strays, 0U);
-
 	for (i = 0; i < ARRAY_SIZE(conn) / 64 + 1; i++)
 		flush_workqueue(weft_conn_wq);
 	for (i = 0; i < ARRAY_SIZE(conn); i++) {
@@ -165,20 +151,5 @@ static void conn_moved(struct kunit *test)
 	weft_lane_put(to);
 }
 
-static struct kunit_case conn_cases[] = {
-	KUNIT_CASE(conn_lock_taken),
-	KUNIT_CASE(conn_tx_lock_taken),
-	KUNIT_CASE(conn_tx_lock_wanted_twice),
-	KUNIT_CASE(conn_many),
-	KUNIT_CASE(conn_moved),
-	{}
-};
-
-static struct kunit_suite conn_suite = {
-	.name = "weft_conn",
-	.suite_init = host_suite_init,
-	.suite_exit = host_suite_exit,
-	.test_cases = conn_cases,
-};
-
-kunit_test_suite(conn_suite);
+A_SUITE(conn, host, KUNIT_CASE(conn_lock_taken), KUNIT_CASE(conn_tx_lock_taken),
+	KUNIT_CASE(conn_tx_lock_wanted_twice), KUNIT_CASE(conn_many), KUNIT_CASE(conn_moved));

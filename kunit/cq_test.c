@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Completion queues: what the consumer finds and when it is woken, also when
- * its own words are nonsense.
- */
-#include <kunit/test.h>
-
+/* What a consumer finds and when it is woken, also when its own words are nonsense. */
 #include <linux/delay.h>
 #include <linux/ktime.h>
 
 #include "base/weft.h"
 #include "queue/cq.h"
+#include "suite.h"
 
 #define SLOTS	4
 
 /* A queue with no device below it, and what it told its consumer. */
 struct told {
 	struct weft_cq cq;
-	unsigned int events;
-	unsigned int errors;
+	unsigned int events, errors;
 	bool softirqs_off;
 };
 
@@ -39,21 +34,30 @@ static void count_error(struct ib_event *event, void *context)
 
 static struct told *queue(struct kunit *test)
 {
-	struct told *told = kunit_kzalloc(test, sizeof(*told), GFP_KERNEL);
+	struct told *told = zeroed(test, sizeof(*told));
 	struct weft_cq *cq = &told->cq;
 
-	KUNIT_ASSERT_NOT_NULL(test, told);
 	weft_cq_init(cq);
 	cq->ring.size = SLOTS;
 	cq->ring.stride = sizeof(struct weft_cqe);
-	cq->ring.mem = kunit_kzalloc(test, WEFT_RING_OFFSET +
-				     SLOTS * sizeof(struct weft_cqe),
-				     GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, cq->ring.mem);
+	cq->ring.mem = zeroed(test, WEFT_RING_OFFSET + SLOTS * sizeof(struct weft_cqe));
 	cq->ib.comp_handler = count_event;
 	cq->ib.event_handler = count_error;
 	cq->ib.cq_context = told;
 	return told;
+}
+
+static void ring_end(struct kunit *test, void *ring)
+{
+	weft_ring_destroy(ring);
+}
+
+/* Gives a queue, or a move, a ring in vmalloc memory, as resizing frees it. */
+static void vmalloc_ring(struct kunit *test, struct weft_ring *ring, u32 slots)
+{
+	KUNIT_ASSERT_EQ(test, weft_ring_create(ring, slots, sizeof(struct weft_cqe), NULL, NULL),
+			0);
+	at_end(test, ring_end, ring);
 }
 
 static struct weft_cq_ctl *ctl(struct told *told)
@@ -67,48 +71,41 @@ static const struct weft_cqe *slot(struct told *told, u32 index)
 	       (index % SLOTS) * sizeof(struct weft_cqe);
 }
 
+static void add_one(struct told *told, struct weft_completion wc)
+{
+	weft_cq_add(&told->cq, &wc);
+}
+
 static void add(struct told *told, u64 wr_id)
 {
-	struct weft_completion wc = {
-		.wr_id = wr_id,
-		.qpn = 0x1234,
-		.byte_len = 77,
-		.opcode = WEFT_OP_RECV,
-	};
-
-	weft_cq_add(&told->cq, &wc);
+	add_one(told, (struct weft_completion){ .wr_id = wr_id, .opcode = WEFT_OP_RECV });
 }
 
 static void add_solicited(struct told *told)
 {
-	struct weft_completion wc = {
-		.opcode = WEFT_OP_RECV,
-		.solicited = true,
-	};
-
-	weft_cq_add(&told->cq, &wc);
+	add_one(told, (struct weft_completion){ .opcode = WEFT_OP_RECV, .solicited = true });
 }
 
 static void add_failed(struct told *told)
 {
-	struct weft_completion wc = {
-		.opcode = WEFT_OP_SEND,
-		.status = IB_WC_LOC_PROT_ERR,
-	};
+	struct weft_completion wc = { .opcode = WEFT_OP_SEND, .status = IB_WC_LOC_PROT_ERR };
 
-	weft_cq_add(&told->cq, &wc);
+	add_one(told, wc);
+}
+
+/* Adds an entry, after which so many events have been told. */
+static void adds(struct kunit *test, struct told *told, u64 wr_id, unsigned int events)
+{
+	add(told, wr_id);
+	KUNIT_EXPECT_EQ_MSG(test, told->events, events, "entry %llu", wr_id);
 }
 
 static void cq_entry(struct kunit *test)
 {
 	struct told *told = queue(test);
 	struct weft_completion wc = {
-		.wr_id = 0x1122334455667788ULL,
-		.qpn = 0x99,
-		.byte_len = 0x7fffffff,
-		.ex = 0xabcd1234,
-		.opcode = WEFT_OP_RECV,
-		.status = IB_WC_LOC_LEN_ERR,
+		.wr_id = 0x1122334455667788ULL, .qpn = 0x99, .byte_len = 0x7fffffff,
+		.ex = 0xabcd1234, .opcode = WEFT_OP_RECV, .status = IB_WC_LOC_LEN_ERR,
 		.flags = WEFT_CQE_WITH_INV,
 	};
 
@@ -117,9 +114,8 @@ static void cq_entry(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, slot(told, 0)->qp_num, wc.qpn);
 	KUNIT_EXPECT_EQ(test, slot(told, 0)->byte_len, wc.byte_len);
 	KUNIT_EXPECT_EQ(test, slot(told, 0)->ex, wc.ex);
-	KUNIT_EXPECT_EQ(test, slot(told, 0)->word,
-			WEFT_CQE_WORD(WEFT_CQE_WITH_INV | WEFT_CQE_PHASE,
-				      IB_WC_LOC_LEN_ERR, WEFT_OP_RECV));
+	KUNIT_EXPECT_EQ(test, slot(told, 0)->word, WEFT_CQE_WORD(WEFT_CQE_WITH_INV | WEFT_CQE_PHASE,
+								 IB_WC_LOC_LEN_ERR, WEFT_OP_RECV));
 	KUNIT_EXPECT_EQ(test, slot(told, 1)->word, 0U);
 }
 
@@ -128,19 +124,16 @@ static void cq_phase(struct kunit *test)
 {
 	static const u32 starts[] = { 0, U32_MAX - 2 * SLOTS + 1 };
 	struct told *told;
-	size_t i;
-	u32 n;
 
-	for (i = 0; i < ARRAY_SIZE(starts); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
 		told = queue(test);
 		told->cq.ring.head = starts[i];
 		ctl(told)->consumer = starts[i];
-		for (n = 0; n < 5 * SLOTS; n++) {
+		for (u32 n = 0; n < 5 * SLOTS; n++) {
 			add(told, n);
-			KUNIT_EXPECT_EQ_MSG(test, slot(told, n)->word &
-					    WEFT_CQE_PHASE,
-					    n / SLOTS % 2 ? 0 : WEFT_CQE_PHASE,
-					    "entry %u from %#x", n, starts[i]);
+			KUNIT_EXPECT_EQ_MSG(test, slot(told, n)->word & WEFT_CQE_PHASE,
+					    n / SLOTS % 2 ? 0 : WEFT_CQE_PHASE, "entry %u from %#x",
+					    n, starts[i]);
 			KUNIT_EXPECT_EQ(test, slot(told, n)->wr_id, (u64)n);
 			ctl(told)->consumer = starts[i] + n + 1;
 		}
@@ -152,19 +145,16 @@ static void cq_phase(struct kunit *test)
 static void cq_overflow(struct kunit *test)
 {
 	struct told *told = queue(test);
-	u32 n;
 
-	for (n = 0; n < SLOTS; n++)
+	for (u32 n = 0; n < SLOTS; n++)
 		add(told, n);
 	KUNIT_EXPECT_EQ(test, ctl(told)->overflow, 0U);
 	KUNIT_EXPECT_EQ(test, told->errors, 0U);
-
 	add(told, SLOTS);
 	KUNIT_EXPECT_NE(test, ctl(told)->overflow, 0U);
 	KUNIT_EXPECT_EQ(test, told->errors, 1U);
-	for (n = 0; n < SLOTS; n++)
+	for (u32 n = 0; n < SLOTS; n++)
 		KUNIT_EXPECT_EQ(test, slot(told, n)->wr_id, (u64)n);
-
 	/* Lost is lost: room that comes later does not hide the gap. */
 	ctl(told)->consumer = SLOTS;
 	ctl(told)->overflow = 0;
@@ -179,21 +169,18 @@ static void cq_hostile_consumer(struct kunit *test)
 	static const u32 lies[] = { 1, SLOTS, 0x7fffffff, 0x80000000,
 				    U32_MAX - SLOTS };
 	struct told *told;
-	size_t i;
-	u32 n;
 
-	for (i = 0; i < ARRAY_SIZE(lies); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
 		told = queue(test);
 		ctl(told)->consumer = lies[i]; /* ahead of what there was */
 		add(told, 7);
-		KUNIT_EXPECT_EQ_MSG(test, told->errors, 1U, "consumer %#x",
-				    lies[i]);
+		KUNIT_EXPECT_EQ_MSG(test, told->errors, 1U, "consumer %#x", lies[i]);
 		KUNIT_EXPECT_EQ(test, slot(told, 0)->word, 0U);
 	}
 
 	/* Claims to have polled all, always: entries fall over each other. */
 	told = queue(test);
-	for (n = 0; n < 10 * SLOTS; n++) {
+	for (u32 n = 0; n < 10 * SLOTS; n++) {
 		ctl(told)->consumer = told->cq.ring.head;
 		add(told, n);
 	}
@@ -205,19 +192,13 @@ static void cq_arm_once(struct kunit *test)
 {
 	struct told *told = queue(test);
 
-	add(told, 0);
-	KUNIT_EXPECT_EQ(test, told->events, 0U); /* never armed */
-
+	adds(test, told, 0, 0U); /* never armed */
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
-	add(told, 1);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	adds(test, told, 1, 1U);
 	KUNIT_EXPECT_EQ(test, ctl(told)->notified, 1U);
-	add(told, 2);
-	KUNIT_EXPECT_EQ(test, told->events, 1U); /* one arming, one event */
-
+	adds(test, told, 2, 1U); /* one arming, one event */
 	ctl(told)->arm = WEFT_CQ_ARM(2, false);
-	add(told, 3);
-	KUNIT_EXPECT_EQ(test, told->events, 2U);
+	adds(test, told, 3, 2U);
 	KUNIT_EXPECT_EQ(test, ctl(told)->notified, 2U);
 }
 
@@ -226,22 +207,18 @@ static void cq_arm_solicited(struct kunit *test)
 	struct told *told = queue(test);
 
 	ctl(told)->arm = WEFT_CQ_ARM(1, true);
-	add(told, 0);
-	KUNIT_EXPECT_EQ(test, told->events, 0U);
+	adds(test, told, 0, 0U);
 	add_solicited(told);
 	KUNIT_EXPECT_EQ(test, told->events, 1U);
-
 	/* An error wakes who waits for solicited completions, too. */
 	ctl(told)->arm = WEFT_CQ_ARM(2, true);
 	add_failed(told);
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
-
 	/* Armed again for all before anything came: the wider one counts. */
 	ctl(told)->consumer = 3;
 	ctl(told)->arm = WEFT_CQ_ARM(3, true);
 	ctl(told)->arm = WEFT_CQ_ARM(4, false);
-	add(told, 4);
-	KUNIT_EXPECT_EQ(test, told->events, 3U);
+	adds(test, told, 4, 3U);
 }
 
 /* Any other value of the word is one arming; it is not an index into anything. */
@@ -249,14 +226,12 @@ static void cq_hostile_arm(struct kunit *test)
 {
 	static const u32 words[] = { U32_MAX, 2, 0x80000000, 1 << 1, 0 };
 	struct told *told = queue(test);
-	size_t i;
-	int n;
 
-	for (i = 0; i < ARRAY_SIZE(words); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		unsigned int before = told->events;
 
 		ctl(told)->arm = words[i];
-		for (n = 0; n < 3; n++) {
+		for (int n = 0; n < 3; n++) {
 			add_solicited(told);
 			ctl(told)->consumer = told->cq.ring.head;
 		}
@@ -264,10 +239,7 @@ static void cq_hostile_arm(struct kunit *test)
 	}
 }
 
-/*
- * A consumer that polls in a softirq is called with softirqs off, so that what it raises runs at
- * once. With interrupts off it is called as it is, and so is any other consumer.
- */
+/* A consumer that polls in a softirq is called with softirqs off, unless interrupts are. */
 static void cq_polled_in_softirq(struct kunit *test)
 {
 	struct told *told = queue(test);
@@ -278,22 +250,18 @@ static void cq_polled_in_softirq(struct kunit *test)
 	told->cq.ib.comp_vector = raw_smp_processor_id();
 	told->cq.ib.poll_ctx = IB_POLL_SOFTIRQ;
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
-	add(told, 0);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	adds(test, told, 0, 1U);
 	KUNIT_EXPECT_TRUE(test, told->softirqs_off);
 	KUNIT_EXPECT_FALSE(test, in_softirq());
-
 	ctl(told)->arm = WEFT_CQ_ARM(2, false);
 	local_irq_save(flags);
 	add(told, 1);
 	local_irq_restore(flags);
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
 	KUNIT_EXPECT_FALSE(test, told->softirqs_off);
-
 	told->cq.ib.poll_ctx = IB_POLL_WORKQUEUE;
 	ctl(told)->arm = WEFT_CQ_ARM(3, false);
-	add(told, 2);
-	KUNIT_EXPECT_EQ(test, told->events, 3U);
+	adds(test, told, 2, 3U);
 	KUNIT_EXPECT_FALSE(test, told->softirqs_off);
 	migrate_enable();
 }
@@ -306,8 +274,7 @@ static void cq_kernel_words(struct kunit *test)
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	add(told, 0);
 	ctl(told)->notified = 0;
-	add(told, 1);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	adds(test, told, 1, 1U);
 	ctl(told)->overflow = 1;
 	add(told, 2);
 	KUNIT_EXPECT_EQ(test, slot(told, 2)->wr_id, 2ULL);
@@ -321,12 +288,10 @@ static void cq_kernel_arm(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, weft_req_notify_cq(ib, IB_CQ_NEXT_COMP |
 						 IB_CQ_REPORT_MISSED_EVENTS), 0);
-	add(told, 0);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	adds(test, told, 0, 1U);
 	KUNIT_EXPECT_EQ(test, weft_req_notify_cq(ib, IB_CQ_NEXT_COMP |
 						 IB_CQ_REPORT_MISSED_EVENTS), 1);
-	add(told, 1);
-	KUNIT_EXPECT_EQ(test, told->events, 2U);
+	adds(test, told, 1, 2U);
 }
 
 /* Asked for every completion and then for solicited ones: every one counts. */
@@ -337,13 +302,10 @@ static void cq_kernel_arm_keeps_wider(struct kunit *test)
 
 	weft_req_notify_cq(ib, IB_CQ_NEXT_COMP);
 	weft_req_notify_cq(ib, IB_CQ_SOLICITED);
-	add(told, 0);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
-
+	adds(test, told, 0, 1U);
 	/* Served, so nothing is left of the wider wish. */
 	weft_req_notify_cq(ib, IB_CQ_SOLICITED);
-	add(told, 1);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	adds(test, told, 1, 1U);
 	add_solicited(told);
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
 }
@@ -365,43 +327,33 @@ static void cq_timestamps(struct kunit *test)
 static void cq_moderate_count(struct kunit *test)
 {
 	struct told *told = queue(test);
-	u32 n;
 
 	KUNIT_EXPECT_EQ(test, weft_modify_cq(&told->cq.ib, 3, 0), 0);
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	add(told, 0);
-	add(told, 1);
-	KUNIT_EXPECT_EQ(test, told->events, 0U);
+	adds(test, told, 1, 0U);
 	ctl(told)->consumer = 1; /* one of them is polled */
-	add(told, 2);
-	KUNIT_EXPECT_EQ(test, told->events, 0U);
-	add(told, 3);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
-	add(told, 4);
-	KUNIT_EXPECT_EQ(test, told->events, 1U); /* one arming, one event */
-
+	adds(test, told, 2, 0U);
+	adds(test, told, 3, 1U);
+	adds(test, told, 4, 1U); /* one arming, one event */
 	/* A failure does not wait. */
 	ctl(told)->consumer = 5;
 	ctl(told)->arm = WEFT_CQ_ARM(2, false);
 	add_failed(told);
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
-
 	/* More than fit would never come. */
 	weft_modify_cq(&told->cq.ib, SLOTS + 1, 0);
 	ctl(told)->consumer = told->cq.ring.head;
 	ctl(told)->arm = WEFT_CQ_ARM(3, false);
 	add(told, 6);
 	add(told, 7);
-	add(told, 8);
-	KUNIT_EXPECT_EQ(test, told->events, 2U);
-	add(told, 9);
-	KUNIT_EXPECT_EQ(test, told->events, 3U);
-
+	adds(test, told, 8, 2U);
+	adds(test, told, 9, 3U);
 	/* And for one that is full there is no time. */
 	weft_modify_cq(&told->cq.ib, 0, U16_MAX);
 	ctl(told)->consumer = told->cq.ring.head;
 	ctl(told)->arm = WEFT_CQ_ARM(4, false);
-	for (n = 10; n < 10 + SLOTS; n++) {
+	for (u32 n = 10; n < 10 + SLOTS; n++) {
 		KUNIT_EXPECT_EQ(test, told->events, 3U);
 		add(told, n);
 	}
@@ -413,17 +365,14 @@ static void cq_moderate_count(struct kunit *test)
 static void cq_moderate_period(struct kunit *test)
 {
 	struct told *told = queue(test);
-	int n;
 
 	weft_modify_cq(&told->cq.ib, 0, 20000);
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
-	add(told, 0);
-	KUNIT_EXPECT_EQ(test, told->events, 0U);
-	for (n = 0; n < 1000 && !READ_ONCE(told->events); n++)
+	adds(test, told, 0, 0U);
+	for (int n = 0; n < 1000 && !READ_ONCE(told->events); n++)
 		msleep(20);
 	KUNIT_EXPECT_EQ(test, told->events, 1U);
 	KUNIT_EXPECT_EQ(test, ctl(told)->notified, 1U);
-
 	ctl(told)->consumer = 1;
 	ctl(told)->arm = WEFT_CQ_ARM(2, false);
 	add(told, 1);
@@ -431,17 +380,14 @@ static void cq_moderate_period(struct kunit *test)
 	while (hrtimer_active(&told->cq.mod_timer))
 		msleep(20);
 	KUNIT_EXPECT_EQ(test, told->events, 1U);
-
 	/* And the arming stands: the next one waits for its own time. */
 	add(told, 2);
-	for (n = 0; n < 1000 && READ_ONCE(told->events) < 2; n++)
+	for (int n = 0; n < 1000 && READ_ONCE(told->events) < 2; n++)
 		msleep(20);
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
-
 	weft_modify_cq(&told->cq.ib, 0, 0);
 	ctl(told)->arm = WEFT_CQ_ARM(3, false);
-	add(told, 3);
-	KUNIT_EXPECT_EQ(test, told->events, 3U);
+	adds(test, told, 3, 3U);
 }
 
 /* Enough ends the wait for time; a change of rule tells of what was put off. */
@@ -453,27 +399,20 @@ static void cq_moderate_change(struct kunit *test)
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	add(told, 0);
 	KUNIT_EXPECT_TRUE(test, hrtimer_active(&told->cq.mod_timer));
-	add(told, 1);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	adds(test, told, 1, 1U);
 	KUNIT_EXPECT_FALSE(test, hrtimer_active(&told->cq.mod_timer));
-
 	weft_modify_cq(&told->cq.ib, 4, 0);
 	ctl(told)->consumer = 2;
 	ctl(told)->arm = WEFT_CQ_ARM(2, false);
-	add(told, 2);
-	KUNIT_EXPECT_EQ(test, told->events, 1U);
+	adds(test, told, 2, 1U);
 	weft_modify_cq(&told->cq.ib, 0, 0);
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
-
 	/* The core's own adaptation is not for a queue with a timer. */
 	told->cq.ib.dim = (struct dim *)told;
 	KUNIT_EXPECT_EQ(test, weft_modify_cq(&told->cq.ib, 2, 0), -EOPNOTSUPP);
 }
 
-/*
- * Reads as the consumer does, by the phase, from @index on. Returns how many
- * entries there are, and expects that they were numbered from @wr_id.
- */
+/* Reads from @index on as the consumer does. Returns how many entries, numbered from @wr_id. */
 static u32 readable(struct kunit *test, struct told *told, u32 index, u64 wr_id)
 {
 	struct weft_ring *ring = &told->cq.ring;
@@ -482,8 +421,7 @@ static u32 readable(struct kunit *test, struct told *told, u32 index, u64 wr_id)
 
 	for (n = 0; n < ring->size; n++) {
 		cqe = weft_ring_slot(ring, index + n);
-		if ((cqe->word & WEFT_CQE_PHASE) !=
-		    ((index + n) & ring->size ? 0 : WEFT_CQE_PHASE))
+		if ((cqe->word & WEFT_CQE_PHASE) != ((index + n) & ring->size ? 0 : WEFT_CQE_PHASE))
 			break;
 		KUNIT_EXPECT_EQ(test, cqe->wr_id, wr_id + n);
 	}
@@ -496,22 +434,17 @@ static void resize_one(struct kunit *test, int size, u32 at, u32 used)
 	struct told *told = queue(test);
 	u32 n;
 
-	/* vmalloc memory, as the resizing frees it */
-	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS,
-					       sizeof(struct weft_cqe),
-					       NULL, NULL), 0);
+	vmalloc_ring(test, &told->cq.ring, SLOTS);
 	told->cq.ring.head = at;
 	told->cq.served = 6;
 	ctl(told)->consumer = at;
 	ctl(told)->arm = WEFT_CQ_ARM(7, true);
 	for (n = 0; n < used; n++)
 		add(told, n);
-
 	n = weft_resize_cq(&told->cq.ib, size, NULL);
 	if (used > size) {
 		KUNIT_EXPECT_EQ(test, (int)n, -EINVAL);
 		KUNIT_EXPECT_EQ(test, told->cq.ring.size, (u32)SLOTS);
-		weft_ring_destroy(&told->cq.ring);
 		return;
 	}
 	KUNIT_ASSERT_EQ(test, n, 0U);
@@ -528,15 +461,13 @@ static void resize_one(struct kunit *test, int size, u32 at, u32 used)
 	for (n = 0; n < 3 * size; n++) {
 		KUNIT_EXPECT_EQ(test, readable(test, told, at + used + n, 0), 0U);
 		add(told, used + n);
-		KUNIT_EXPECT_EQ(test, readable(test, told, at + used + n,
-					       used + n), 1U);
+		KUNIT_EXPECT_EQ(test, readable(test, told, at + used + n, used + n), 1U);
 		ctl(told)->consumer++;
 	}
 	KUNIT_EXPECT_EQ(test, told->errors, 0U);
 	KUNIT_EXPECT_EQ(test, told->events, 0U);
 	add_solicited(told);
 	KUNIT_EXPECT_EQ(test, told->events, 1U);
-	weft_ring_destroy(&told->cq.ring);
 }
 
 /* Larger, smaller and the same, at every fill and around the index's end. */
@@ -544,33 +475,26 @@ static void cq_resize(struct kunit *test)
 {
 	static const int sizes[] = { 1, 2, SLOTS, 2 * SLOTS, 8 * SLOTS };
 	static const u32 starts[] = { 0, 3, SLOTS, 2 * SLOTS + 1, U32_MAX - 1 };
-	size_t i, j;
-	u32 used;
 
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		for (j = 0; j < ARRAY_SIZE(starts); j++) {
-			for (used = 0; used <= SLOTS; used++)
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(starts); j++) {
+			for (u32 used = 0; used <= SLOTS; used++)
 				resize_one(test, sizes[i], starts[j], used);
 		}
 	}
 }
 
-/*
- * Entries come and are polled while a long queue is moved to a larger or a smaller ring:
- * after each step @come more and @polled fewer.
- */
+/* A long queue moves to another ring: after each step @come more and @polled fewer. */
 static void move_slowly(struct kunit *test, u32 size, u32 start, u32 come, u32 polled)
 {
 	const u32 old = 16 * WEFT_CQ_SLICE;
 	struct told *told = queue(test);
-	struct weft_cq_move move = {};
+	struct weft_cq_move *move = zeroed(test, sizeof(*move));
 	u32 n, steps = 0, added = 4 * WEFT_CQ_SLICE, taken = 0;
 	int ret;
 
-	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, old, sizeof(struct weft_cqe),
-					       NULL, NULL), 0);
-	KUNIT_ASSERT_EQ(test, weft_ring_create(&move.to, size, sizeof(struct weft_cqe),
-					       NULL, NULL), 0);
+	vmalloc_ring(test, &told->cq.ring, old);
+	vmalloc_ring(test, &move->to, size);
 	/* The round before has left its marks. */
 	told->cq.ring.head = start - old;
 	for (n = 0; n < old; n++) {
@@ -582,8 +506,8 @@ static void move_slowly(struct kunit *test, u32 size, u32 start, u32 come, u32 p
 		add(told, n);
 
 	mutex_lock(&told->cq.resizing);
-	KUNIT_EXPECT_EQ(test, weft_cq_move_begin(&told->cq, &move), 0);
-	while ((ret = weft_cq_move_on(&told->cq, &move)) > 0 && ++steps < 100) {
+	KUNIT_EXPECT_EQ(test, weft_cq_move_begin(&told->cq, move), 0);
+	while ((ret = weft_cq_move_on(&told->cq, move)) > 0 && ++steps < 100) {
 		for (n = 0; n < come; n++)
 			add(told, added++);
 		taken = min(taken + polled, added);
@@ -604,8 +528,8 @@ static void move_slowly(struct kunit *test, u32 size, u32 start, u32 come, u32 p
 		ctl(told)->consumer++;
 	}
 	KUNIT_EXPECT_EQ(test, told->errors, 0U);
-	weft_ring_destroy(&told->cq.ring);
-	weft_ring_destroy(&move.to);
+	end_now(test, &told->cq.ring);
+	end_now(test, &move->to);
 }
 
 static void cq_resize_beside(struct kunit *test)
@@ -614,11 +538,10 @@ static void cq_resize_beside(struct kunit *test)
 	static const u32 starts[] = { 0, 100, U32_MAX - 5 * WEFT_CQ_SLICE };
 	static const u32 steps[][2] = { { 0, 0 }, { 0, 300 }, { 100, 0 }, { 200, 300 },
 					{ 230, 400 } };
-	size_t i, j, k;
 
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		for (j = 0; j < ARRAY_SIZE(starts); j++) {
-			for (k = 0; k < ARRAY_SIZE(steps); k++) {
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(starts); j++) {
+			for (size_t k = 0; k < ARRAY_SIZE(steps); k++) {
 				/* What only grows must find room. */
 				if (sizes[i] == 4 && steps[k][0] && !steps[k][1])
 					continue;
@@ -633,27 +556,23 @@ static void cq_resize_beside(struct kunit *test)
 static void cq_resize_lies(struct kunit *test)
 {
 	struct told *told = queue(test);
-	struct weft_cq_move move = {};
+	struct weft_cq_move *move = zeroed(test, sizeof(*move));
 	void *mem;
 
-	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS, sizeof(struct weft_cqe),
-					       NULL, NULL), 0);
-	KUNIT_ASSERT_EQ(test, weft_ring_create(&move.to, SLOTS, sizeof(struct weft_cqe),
-					       NULL, NULL), 0);
+	vmalloc_ring(test, &told->cq.ring, SLOTS);
+	vmalloc_ring(test, &move->to, SLOTS);
 	mem = told->cq.ring.mem;
 	told->cq.ring.head = 7;
 	ctl(told)->consumer = 7;
 	add(told, 0);
 	mutex_lock(&told->cq.resizing);
-	KUNIT_EXPECT_EQ(test, weft_cq_move_begin(&told->cq, &move), 0);
+	KUNIT_EXPECT_EQ(test, weft_cq_move_begin(&told->cq, move), 0);
 	ctl(told)->consumer = 6; /* back, to an entry that was not moved */
-	KUNIT_EXPECT_EQ(test, weft_cq_move_on(&told->cq, &move), -EINVAL);
+	KUNIT_EXPECT_EQ(test, weft_cq_move_on(&told->cq, move), -EINVAL);
 	ctl(told)->consumer = 9; /* beyond what there is */
-	KUNIT_EXPECT_EQ(test, weft_cq_move_on(&told->cq, &move), -EINVAL);
+	KUNIT_EXPECT_EQ(test, weft_cq_move_on(&told->cq, move), -EINVAL);
 	mutex_unlock(&told->cq.resizing);
 	KUNIT_EXPECT_PTR_EQ(test, told->cq.ring.mem, mem);
-	weft_ring_destroy(&told->cq.ring);
-	weft_ring_destroy(&move.to);
 }
 
 /* What was put off is told of where it fills the smaller ring. */
@@ -661,17 +580,14 @@ static void cq_moderate_resize(struct kunit *test)
 {
 	struct told *told = queue(test);
 
-	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS, sizeof(struct weft_cqe),
-					       NULL, NULL), 0);
+	vmalloc_ring(test, &told->cq.ring, SLOTS);
 	weft_modify_cq(&told->cq.ib, SLOTS, 0);
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	add(told, 0);
-	add(told, 1);
-	KUNIT_EXPECT_EQ(test, told->events, 0U);
+	adds(test, told, 1, 0U);
 	KUNIT_EXPECT_EQ(test, weft_resize_cq(&told->cq.ib, 2, NULL), 0);
 	KUNIT_EXPECT_EQ(test, told->events, 1U);
 	KUNIT_EXPECT_EQ(test, told->errors, 0U);
-	weft_ring_destroy(&told->cq.ring);
 }
 
 static void cq_resize_refuses(struct kunit *test)
@@ -680,16 +596,13 @@ static void cq_resize_refuses(struct kunit *test)
 	static const u32 lies[] = { 1, SLOTS, 0x80000000, U32_MAX - SLOTS };
 	struct told *told = queue(test);
 	void *mem = told->cq.ring.mem;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(sizes); i++)
-		KUNIT_EXPECT_EQ(test, weft_resize_cq(&told->cq.ib, sizes[i], NULL),
-				-EINVAL);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+		KUNIT_EXPECT_EQ(test, weft_resize_cq(&told->cq.ib, sizes[i], NULL), -EINVAL);
 	/* A consumer index ahead of all there is, or far behind it. */
-	for (i = 0; i < ARRAY_SIZE(lies); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
 		ctl(told)->consumer = lies[i];
-		KUNIT_EXPECT_EQ(test, weft_resize_cq(&told->cq.ib, 8, NULL),
-				-EINVAL);
+		KUNIT_EXPECT_EQ(test, weft_resize_cq(&told->cq.ib, 8, NULL), -EINVAL);
 	}
 	KUNIT_EXPECT_PTR_EQ(test, told->cq.ring.mem, mem);
 }
@@ -714,19 +627,15 @@ static void call_late(struct work_struct *work)
 	atomic_dec_return_release(&late->told->cq.calls);
 }
 
-/*
- * The end of a queue waits for a call that is under way, and then for the work that it has
- * queued; and it ends the timer of an event that was put off.
- */
+/* The end waits for a call under way, then for the work that it queued, and stops the timer. */
 static void cq_end(struct kunit *test)
 {
-	struct weft_device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct weft_device *dev = zeroed(test, sizeof(*dev));
 	struct told *told = queue(test);
 	struct late_call late = { .told = told };
 
-	KUNIT_ASSERT_NOT_NULL(test, dev);
-	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS, sizeof(struct weft_cqe),
-					       NULL, NULL), 0);
+	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS, sizeof(struct weft_cqe), NULL,
+					       NULL), 0);
 	told->cq.ib.device = &dev->ib;
 	told->cq.ib.poll_ctx = IB_POLL_WORKQUEUE;
 	INIT_WORK(&told->cq.ib.work, work_for_consumer);
@@ -734,7 +643,6 @@ static void cq_end(struct kunit *test)
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	add(told, 0);
 	KUNIT_EXPECT_TRUE(test, hrtimer_active(&told->cq.mod_timer));
-
 	atomic_inc(&told->cq.calls);
 	INIT_WORK_ONSTACK(&late.work, call_late);
 	queue_work(system_wq, &late.work);
@@ -743,41 +651,17 @@ static void cq_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, work_busy(&told->cq.ib.work), 0U);
 	KUNIT_EXPECT_FALSE(test, hrtimer_active(&told->cq.mod_timer));
 	KUNIT_EXPECT_EQ(test, told->events, 0U);
-
 	flush_work(&late.work);
 	destroy_work_on_stack(&late.work);
 	cancel_work_sync(&told->cq.ib.work); /* its memory goes */
 	hrtimer_cancel(&told->cq.mod_timer);
 }
 
-static struct kunit_case cq_cases[] = {
-	KUNIT_CASE(cq_entry),
-	KUNIT_CASE(cq_phase),
-	KUNIT_CASE(cq_overflow),
-	KUNIT_CASE(cq_hostile_consumer),
-	KUNIT_CASE(cq_arm_once),
-	KUNIT_CASE(cq_arm_solicited),
-	KUNIT_CASE(cq_hostile_arm),
-	KUNIT_CASE(cq_polled_in_softirq),
-	KUNIT_CASE(cq_kernel_words),
-	KUNIT_CASE(cq_kernel_arm),
-	KUNIT_CASE(cq_kernel_arm_keeps_wider),
-	KUNIT_CASE(cq_moderate_count),
-	KUNIT_CASE(cq_moderate_period),
-	KUNIT_CASE(cq_moderate_change),
-	KUNIT_CASE(cq_timestamps),
-	KUNIT_CASE(cq_resize),
-	KUNIT_CASE(cq_resize_beside),
-	KUNIT_CASE(cq_resize_lies),
-	KUNIT_CASE(cq_moderate_resize),
-	KUNIT_CASE(cq_resize_refuses),
-	KUNIT_CASE(cq_end),
-	{}
-};
-
-static struct kunit_suite cq_suite = {
-	.name = "weft_cq",
-	.test_cases = cq_cases,
-};
-
-kunit_test_suite(cq_suite);
+A_SUITE(cq, no, KUNIT_CASE(cq_entry), KUNIT_CASE(cq_phase), KUNIT_CASE(cq_overflow),
+	KUNIT_CASE(cq_hostile_consumer), KUNIT_CASE(cq_arm_once), KUNIT_CASE(cq_arm_solicited),
+	KUNIT_CASE(cq_hostile_arm), KUNIT_CASE(cq_polled_in_softirq), KUNIT_CASE(cq_kernel_words),
+	KUNIT_CASE(cq_kernel_arm), KUNIT_CASE(cq_kernel_arm_keeps_wider),
+	KUNIT_CASE(cq_moderate_count), KUNIT_CASE(cq_moderate_period),
+	KUNIT_CASE(cq_moderate_change), KUNIT_CASE(cq_timestamps), KUNIT_CASE(cq_resize),
+	KUNIT_CASE(cq_resize_beside), KUNIT_CASE(cq_resize_lies), KUNIT_CASE(cq_moderate_resize),
+	KUNIT_CASE(cq_resize_refuses), KUNIT_CASE(cq_end));

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* CRC32C by the kernel's own code. All else of kernel/wire is tested in user space (tests/unit). */
-#include <kunit/test.h>
-#include <linux/string.h>
-#include <linux/types.h>
-
 #include "fpdu.h"
+#include "suite.h"
 
 /* An RDMA Write of "hello" in one FPDU, whose CRC tshark calls good. */
 static const u8 write_fpdu[] = {
@@ -13,8 +10,7 @@ static const u8 write_fpdu[] = {
 	0xca, 0xf2, 0xfa, 0x17,
 };
 
-static void expect_crc(struct kunit *test, const u8 *data, u32 len,
-		       const u8 *want)
+static void expect_crc(struct kunit *test, const u8 *data, u32 len, const u8 *want)
 {
 	u32 crc = weft_crc_update(WEFT_CRC_SEED, data, len);
 	u8 trailer[WEFT_CRC_LEN];
@@ -30,19 +26,17 @@ static void expect_crc(struct kunit *test, const u8 *data, u32 len,
 static void crc_vectors(struct kunit *test)
 {
 	u8 data[32];
-	u32 i;
 
 	memset(data, 0, sizeof(data));
 	expect_crc(test, data, 32, "\xaa\x36\x91\x8a");
 	memset(data, 0xff, sizeof(data));
 	expect_crc(test, data, 32, "\x43\xab\xa8\x62");
-	for (i = 0; i < 32; i++)
+	for (u32 i = 0; i < 32; i++)
 		data[i] = (u8)i;
 	expect_crc(test, data, 32, "\x4e\x79\xdd\x46");
-	for (i = 0; i < 32; i++)
+	for (u32 i = 0; i < 32; i++)
 		data[i] = (u8)(31 - i);
 	expect_crc(test, data, 32, "\x5c\xdb\x3f\x11");
-
 	expect_crc(test, write_fpdu, sizeof(write_fpdu) - WEFT_CRC_LEN,
 		   write_fpdu + sizeof(write_fpdu) - WEFT_CRC_LEN);
 }
@@ -59,15 +53,4 @@ static void crc_in_pieces(struct kunit *test)
 	}
 }
 
-static struct kunit_case crc_cases[] = {
-	KUNIT_CASE(crc_vectors),
-	KUNIT_CASE(crc_in_pieces),
-	{}
-};
-
-static struct kunit_suite crc_suite = {
-	.name = "weft_crc",
-	.test_cases = crc_cases,
-};
-
-kunit_test_suite(crc_suite);
+A_SUITE(crc, no, KUNIT_CASE(crc_vectors), KUNIT_CASE(crc_in_pieces));

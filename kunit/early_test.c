@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Messages of a lower layer that is not ordered: kept by their numbers, placed when they come,
- * delivered in their turn.
- */
+/* Messages in any order: kept by their numbers, placed when they come, delivered in their turn. */
 #include <linux/cgroup.h>
 #include <linux/memcontrol.h>
 
-#include "bench.h"
 #include "ends.h"
 #include "llp/arrivals.h"
 #include "queue/rq.h"
@@ -14,14 +10,10 @@
 #define HERE	40000U	/* where this test's bytes go in the memory of an end */
 #define MOST	1000000U	/* memory of messages that have come before their turn */
 
-/**
- * struct early_bench - a receiver, and the messages on their way to it
- * @e: the receiver
- * @arrivals: the messages of its stream
- */
+/* A receiver, and the messages on their way to it. */
 struct early_bench {
-	struct end *e;
-	struct weft_arrivals arrivals;
+	struct end *e;	/* the receiver */
+	struct weft_arrivals arrivals;	/* the messages of its stream */
 };
 
 /* The bench of the test that runs; the classes of streams have no place for it. */
@@ -37,14 +29,22 @@ static void class_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 	weft_arrivals_drop(&bench->arrivals);
 }
 
+static void early_end(struct kunit *test, void *what)
+{
+	struct early_bench *b = what;
+
+	end_free(test, b->e);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+	weft_arrivals_drop(&b->arrivals);
+}
+
 static struct early_bench *early_new(struct kunit *test)
 {
 	const struct weft_mpa_agreed agreed = {
 		.revision = 2, .extended = true, .ird = 2, .ord = 2,
 	};
 
-	bench = kunit_kzalloc(test, sizeof(*bench), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, bench);
+	bench = zeroed(test, sizeof(*bench));
 	weft_arrivals_init(&bench->arrivals, 1, MOST, true);
 	bench->e = end_make(test);
 	message_class = fake_class;
@@ -54,19 +54,13 @@ static struct early_bench *early_new(struct kunit *test)
 	bench->e->fake->llp.arrivals = &bench->arrivals;
 	KUNIT_ASSERT_EQ(test, end_start(bench->e, &agreed, true), 0);
 	settle();
+	at_end(test, early_end, bench);
 	return bench;
 }
 
-static void early_free(struct kunit *test, struct early_bench *b)
-{
-	end_free(test, b->e);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
-	weft_arrivals_drop(&b->arrivals);
-}
-
 /* A message comes; nobody is told. */
-static int arrive(struct early_bench *b, u32 number, const struct weft_ddp_hdr *hdr,
-		  const void *payload, u32 len)
+static int arrive(struct early_bench *b, u32 number, struct weft_ddp_hdr hdr, const void *payload,
+		  u32 len)
 {
 	struct weft_arrival *a = weft_arrival_new(WEFT_DDP_MAX_LEN + len);
 	u32 n;
@@ -74,7 +68,7 @@ static int arrive(struct early_bench *b, u32 number, const struct weft_ddp_hdr *
 
 	if (!a)
 		return -ENOMEM;
-	n = weft_ddp_encode(a->data, hdr);
+	n = weft_ddp_encode(a->data, &hdr);
 	memcpy(a->data + n, payload, len);
 	a->len = n + len;
 	a->number = number;
@@ -94,33 +88,24 @@ static void tell(struct early_bench *b)
 }
 
 static void comes(struct kunit *test, struct early_bench *b, u32 number,
-		  const struct weft_ddp_hdr *hdr, const void *payload, u32 len)
+		  struct weft_ddp_hdr hdr, const void *payload, u32 len)
 {
 	KUNIT_EXPECT_EQ(test, arrive(b, number, hdr, payload, len), 0);
 	tell(b);
 }
 
-static struct weft_ddp_hdr a_write(u32 offset, bool last)
-{
-	return (struct weft_ddp_hdr){
-		.opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = last, .stag = END_STAG,
-		.to = END_IOVA + offset,
-	};
-}
-
-static struct weft_ddp_hdr a_send(u32 msn, u32 mo, bool last)
-{
-	return (struct weft_ddp_hdr){
-		.opcode = WEFT_RDMAP_SEND, .last = last, .qn = WEFT_QN_SEND, .msn = msn, .mo = mo,
-	};
-}
-
 /* The first message of all, which is not overtaken: a Write of a byte. */
 static void first_comes(struct kunit *test, struct early_bench *b)
 {
-	struct weft_ddp_hdr hdr = a_write(0, true);
+	comes(test, b, 1, write_hdr(0, true), "1", 1);
+}
 
-	comes(test, b, 1, &hdr, "1", 1);
+static struct early_bench *begun(struct kunit *test)
+{
+	struct early_bench *b = early_new(test);
+
+	first_comes(test, b);
+	return b;
 }
 
 static void expect_text(struct kunit *test, struct early_bench *b, u32 offset, const char *text)
@@ -134,45 +119,23 @@ static void expect_early(struct kunit *test, struct early_bench *b, u32 segments
 	KUNIT_EXPECT_EQ(test, end_count(b->e, WEFT_CNT_RX_EARLY_BYTES), (u64)bytes);
 }
 
-static void expect_received(struct kunit *test, struct early_bench *b, u64 wr_id, u32 len)
-{
-	struct weft_cqe cqe;
-
-	if (!end_poll(b->e, &cqe)) {
-		KUNIT_FAIL(test, "receive %llx has no completion", wr_id);
-		return;
-	}
-	KUNIT_EXPECT_EQ(test, cqe.wr_id, wr_id);
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, cqe.byte_len, len);
-}
-
-static void expect_nothing(struct kunit *test, struct early_bench *b)
-{
-	struct weft_cqe cqe;
-
-	KUNIT_EXPECT_FALSE(test, end_poll(b->e, &cqe));
-}
-
 /* --- the messages by themselves --- */
 
 static void arrivals_have_turns(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	struct weft_ddp_hdr hdr = a_write(0, true);
-	u32 i;
 
 	/* Across the wrap of the numbers. */
 	weft_arrivals_init(&b->arrivals, U32_MAX - 1, MOST, true);
 	KUNIT_EXPECT_NULL(test, weft_arrivals_turn(&b->arrivals));
-	KUNIT_EXPECT_EQ(test, arrive(b, 1, &hdr, "d", 1), 0);
-	KUNIT_EXPECT_EQ(test, arrive(b, U32_MAX, &hdr, "b", 1), 0);
-	KUNIT_EXPECT_EQ(test, arrive(b, 0, &hdr, "c", 1), 0);
+	KUNIT_EXPECT_EQ(test, arrive(b, 1, write_hdr(0, true), "d", 1), 0);
+	KUNIT_EXPECT_EQ(test, arrive(b, U32_MAX, write_hdr(0, true), "b", 1), 0);
+	KUNIT_EXPECT_EQ(test, arrive(b, 0, write_hdr(0, true), "c", 1), 0);
 	KUNIT_EXPECT_NULL(test, weft_arrivals_turn(&b->arrivals));
 	KUNIT_EXPECT_EQ(test, b->arrivals.gap, U32_MAX - 1);
-	KUNIT_EXPECT_EQ(test, arrive(b, U32_MAX - 1, &hdr, "a", 1), 0);
+	KUNIT_EXPECT_EQ(test, arrive(b, U32_MAX - 1, write_hdr(0, true), "a", 1), 0);
 	KUNIT_EXPECT_EQ(test, b->arrivals.gap, 2U);
-	for (i = 0; i < 4; i++) {
+	for (u32 i = 0; i < 4; i++) {
 		struct weft_arrival *a = weft_arrivals_turn(&b->arrivals);
 
 		KUNIT_ASSERT_NOT_NULL(test, a);
@@ -181,30 +144,27 @@ static void arrivals_have_turns(struct kunit *test)
 	}
 	KUNIT_EXPECT_NULL(test, weft_arrivals_turn(&b->arrivals));
 	KUNIT_EXPECT_EQ(test, b->arrivals.held, 0U);
-	early_free(test, b);
 }
 
 static void arrivals_refuse(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	struct weft_ddp_hdr hdr = a_write(0, true);
 
-	KUNIT_EXPECT_EQ(test, arrive(b, 3, &hdr, "c", 1), 0);
-	KUNIT_EXPECT_EQ(test, arrive(b, 3, &hdr, "c", 1), -EEXIST);
-	KUNIT_EXPECT_EQ(test, arrive(b, 0, &hdr, "c", 1), -EEXIST);
-	KUNIT_EXPECT_EQ(test, arrive(b, 1 - 0x8000, &hdr, "c", 1), -EEXIST);
-	KUNIT_EXPECT_EQ(test, arrive(b, 1 + 0x8000, &hdr, "c", 1), -ERANGE);
-	KUNIT_EXPECT_EQ(test, arrive(b, 0x7fffffff, &hdr, "c", 1), -ERANGE);
+	KUNIT_EXPECT_EQ(test, arrive(b, 3, write_hdr(0, true), "c", 1), 0);
+	KUNIT_EXPECT_EQ(test, arrive(b, 3, write_hdr(0, true), "c", 1), -EEXIST);
+	KUNIT_EXPECT_EQ(test, arrive(b, 0, write_hdr(0, true), "c", 1), -EEXIST);
+	KUNIT_EXPECT_EQ(test, arrive(b, 1 - 0x8000, write_hdr(0, true), "c", 1), -EEXIST);
+	KUNIT_EXPECT_EQ(test, arrive(b, 1 + 0x8000, write_hdr(0, true), "c", 1), -ERANGE);
+	KUNIT_EXPECT_EQ(test, arrive(b, 0x7fffffff, write_hdr(0, true), "c", 1), -ERANGE);
 	/* With much held only the message that is missing can come. */
 	b->arrivals.held += MOST;
-	KUNIT_EXPECT_EQ(test, arrive(b, 2, &hdr, "b", 1), -ENOBUFS);
-	KUNIT_EXPECT_EQ(test, arrive(b, 1, &hdr, "a", 1), 0);
+	KUNIT_EXPECT_EQ(test, arrive(b, 2, write_hdr(0, true), "b", 1), -ENOBUFS);
+	KUNIT_EXPECT_EQ(test, arrive(b, 1, write_hdr(0, true), "a", 1), 0);
 	b->arrivals.held -= MOST;
 	KUNIT_EXPECT_EQ(test, b->arrivals.gap, 2U);
 	weft_arrivals_drop(&b->arrivals);
 	KUNIT_EXPECT_NULL(test, weft_arrivals_turn(&b->arrivals));
 	KUNIT_EXPECT_EQ(test, b->arrivals.held, 0U);
-	early_free(test, b);
 }
 
 /* --- placed when they come --- */
@@ -212,20 +172,17 @@ static void arrivals_refuse(struct kunit *test)
 static void early_writes(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	struct weft_ddp_hdr hdr = a_write(HERE + 8, false);
 	static u8 large[4000];
 	u32 held;
 
 	/* The first message of all is not overtaken. */
-	comes(test, b, 2, &hdr, "early", 5);
+	comes(test, b, 2, write_hdr(HERE + 8, false), "early", 5);
 	expect_early(test, b, 0, 0);
 	first_comes(test, b);
 	KUNIT_EXPECT_EQ(test, b->arrivals.turn, 3U);
 	expect_text(test, b, HERE + 8, "early");
-
 	memset(large, 'x', sizeof(large));
-	hdr = a_write(HERE + 100, true);
-	comes(test, b, 4, &hdr, large, sizeof(large));
+	comes(test, b, 4, write_hdr(HERE + 100, true), large, sizeof(large));
 	expect_early(test, b, 1, sizeof(large));
 	KUNIT_EXPECT_EQ(test, b->e->memory[HERE + 100], (u8)'x');
 	KUNIT_EXPECT_EQ(test, b->e->memory[HERE + 100 + sizeof(large) - 1], (u8)'x');
@@ -233,61 +190,47 @@ static void early_writes(struct kunit *test)
 	KUNIT_EXPECT_LT(test, held, 100U);
 	/* It is not placed again in its turn. */
 	b->e->memory[HERE + 100] = 'y';
-	hdr = a_write(HERE + 13, false);
-	comes(test, b, 3, &hdr, " bird", 5);
+	comes(test, b, 3, write_hdr(HERE + 13, false), " bird", 5);
 	expect_text(test, b, HERE + 8, "early bird");
 	KUNIT_EXPECT_EQ(test, b->e->memory[HERE + 100], (u8)'y');
 	KUNIT_EXPECT_EQ(test, b->arrivals.turn, 5U);
 	KUNIT_EXPECT_EQ(test, b->arrivals.held, 0U);
 	KUNIT_EXPECT_EQ(test, end_count(b->e, WEFT_CNT_RX_FPDUS), 4ULL);
-	early_free(test, b);
 }
 
 /* Segments of one SEND, the last of them first: the message is delivered with the first. */
 static void early_segments(struct kunit *test)
 {
-	struct early_bench *b = early_new(test);
-	struct weft_ddp_hdr hdr;
+	struct early_bench *b = begun(test);
 
-	first_comes(test, b);
 	end_receive(b->e, 0x77, HERE, 100);
-	hdr = a_send(1, 10, true);
-	comes(test, b, 4, &hdr, "whole", 5);
-	hdr = a_send(1, 5, false);
-	comes(test, b, 3, &hdr, " the ", 5);
+	comes(test, b, 4, send_hdr(1, 10, true), "whole", 5);
+	comes(test, b, 3, send_hdr(1, 5, false), " the ", 5);
 	expect_text(test, b, HERE + 5, " the whole");
 	expect_early(test, b, 2, 10);
-	expect_nothing(test, b);
-	hdr = a_send(1, 0, false);
-	comes(test, b, 2, &hdr, "is it", 5);
+	expect_none(test, b->e);
+	comes(test, b, 2, send_hdr(1, 0, false), "is it", 5);
 	expect_text(test, b, HERE, "is it the whole");
-	expect_received(test, b, 0x77, 15);
-	early_free(test, b);
+	expect_recv(test, b->e, 0x77, 15, IB_WC_SUCCESS);
 }
 
 /* SENDs in reverse: each takes its own receive, and they complete in their order. */
 static void early_messages(struct kunit *test)
 {
-	struct early_bench *b = early_new(test);
+	struct early_bench *b = begun(test);
 	static const char *const text[] = { "one", "two", "three", "four" };
-	struct weft_ddp_hdr hdr;
-	u32 i;
 
-	first_comes(test, b);
-	for (i = 0; i < 4; i++)
+	for (u32 i = 0; i < 4; i++)
 		end_receive(b->e, 0x10 + i, HERE + 100 * i, 100);
-	for (i = 4; i-- > 1;) {
-		hdr = a_send(1 + i, 0, true);
-		comes(test, b, 2 + i, &hdr, text[i], strlen(text[i]));
+	for (u32 i = 4; i-- > 1;) {
+		comes(test, b, 2 + i, send_hdr(1 + i, 0, true), text[i], strlen(text[i]));
 		expect_text(test, b, HERE + 100 * i, text[i]);
 	}
 	expect_early(test, b, 3, 12);
-	expect_nothing(test, b);
-	hdr = a_send(1, 0, true);
-	comes(test, b, 2, &hdr, text[0], 3);
-	for (i = 0; i < 4; i++)
-		expect_received(test, b, 0x10 + i, strlen(text[i]));
-	early_free(test, b);
+	expect_none(test, b->e);
+	comes(test, b, 2, send_hdr(1, 0, true), text[0], 3);
+	for (u32 i = 0; i < 4; i++)
+		expect_recv(test, b->e, 0x10 + i, strlen(text[i]), IB_WC_SUCCESS);
 }
 
 /* The message behind the window is none of it: it waits for its turn. */
@@ -295,59 +238,44 @@ static void early_behind_window(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
 	const u32 size = RECEIVES, made = rx_of(b->e->qp)->sends.size;
-	struct weft_ddp_hdr hdr;
-	u32 i;
 
 	KUNIT_ASSERT_LE(test, size, made);
 	rx_of(b->e->qp)->sends.size = size;
 	first_comes(test, b);
-	for (i = 0; i < size; i++)
+	for (u32 i = 0; i < size; i++)
 		end_receive(b->e, 0x10 + i, HERE + 100 * i, 100);
-	hdr = a_send(size, 0, true);
-	comes(test, b, 1 + size, &hdr, "last", 4);
+	comes(test, b, 1 + size, send_hdr(size, 0, true), "last", 4);
 	expect_early(test, b, 1, 4);
-	hdr = a_send(1 + size, 0, true);
-	comes(test, b, 2 + size, &hdr, "next", 4);
+	comes(test, b, 2 + size, send_hdr(1 + size, 0, true), "next", 4);
 	expect_early(test, b, 1, 4);
 	expect_text(test, b, HERE + 100 * (size - 1), "last");
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->e->memory + HERE, 0, 100 * (size - 1)), NULL);
 	rx_of(b->e->qp)->sends.size = made;
-	early_free(test, b);
 }
 
-/*
- * Of a shared queue no receive is taken but for the message whose turn it is: one segment would
- * keep as many as the window has from all others.
- */
+/* A shared queue gives a receive only to the message in turn: others would keep many from all. */
 static void early_shared(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	struct weft_srq *srq = kunit_kzalloc(test, sizeof(*srq), GFP_KERNEL);
+	struct weft_srq *srq = zeroed(test, sizeof(*srq));
 	struct weft_ring *ring = &b->e->qp->rq->ring;
-	struct weft_ddp_hdr hdr;
-	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, srq);
 	srq->ib.pd = b->e->qp->acc.pd;
 	rx_of(b->e->qp)->srq = srq;
 	first_comes(test, b);
-	for (i = 0; i < 2; i++)
+	for (u32 i = 0; i < 2; i++)
 		end_receive(b->e, 0x10 + i, HERE + 100 * i, 100);
-	hdr = a_send(2, 0, true);
-	comes(test, b, 4, &hdr, "two", 3);
+	comes(test, b, 4, send_hdr(2, 0, true), "two", 3);
 	KUNIT_EXPECT_EQ(test, weft_ring_pending(ring), 2);
 	expect_early(test, b, 0, 0);
-	hdr = a_send(1, 4, true);
-	comes(test, b, 3, &hdr, "one", 3);
+	comes(test, b, 3, send_hdr(1, 4, true), "one", 3);
 	KUNIT_EXPECT_EQ(test, weft_ring_pending(ring), 1);
 	expect_early(test, b, 1, 3);
-	hdr = a_send(1, 0, false);
-	comes(test, b, 2, &hdr, "the ", 4);
-	expect_received(test, b, 0x10, 7);
-	expect_received(test, b, 0x11, 3);
+	comes(test, b, 2, send_hdr(1, 0, false), "the ", 4);
+	expect_recv(test, b->e, 0x10, 7, IB_WC_SUCCESS);
+	expect_recv(test, b->e, 0x11, 3, IB_WC_SUCCESS);
 	expect_text(test, b, HERE, "the one");
 	rx_of(b->e->qp)->srq = NULL;
-	early_free(test, b);
 }
 
 /* What the owner of a shared queue finds when it is told of that queue. */
@@ -370,11 +298,9 @@ static void note_limit(struct ib_event *event, void *context)
 static void early_tells(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	struct weft_srq *srq = kunit_kzalloc(test, sizeof(*srq), GFP_KERNEL);
+	struct weft_srq *srq = zeroed(test, sizeof(*srq));
 	struct owner o = { .access = &rx_of(b->e->qp)->place.access };
-	struct weft_ddp_hdr hdr;
 
-	KUNIT_ASSERT_NOT_NULL(test, srq);
 	srq->ib.pd = b->e->qp->acc.pd;
 	srq->ib.event_handler = note_limit;
 	srq->ib.srq_context = &o;
@@ -385,211 +311,172 @@ static void early_tells(struct kunit *test)
 	b->e->mr.kind = WEFT_MR_FAST;
 	rwlock_init(&b->e->mr.lock);
 	end_receive(b->e, 0x10, HERE, 100);
-	hdr = a_send(1, 0, true);
-	KUNIT_EXPECT_EQ(test, arrive(b, 4, &hdr, "early", 5), 0);
-	hdr = a_write(HERE + 100, false);
-	comes(test, b, 2, &hdr, "part", 4);
+	KUNIT_EXPECT_EQ(test, arrive(b, 4, send_hdr(1, 0, true), "early", 5), 0);
+	comes(test, b, 2, write_hdr(HERE + 100, false), "part", 4);
 	KUNIT_EXPECT_EQ(test, o.told, 1U);
 	KUNIT_EXPECT_FALSE(test, o.held);
 	expect_text(test, b, HERE, "early");
 	b->e->mr.kind = WEFT_MR_REGION;
 	rx_of(b->e->qp)->srq = NULL;
-	early_free(test, b);
 }
 
 /* Without a receive a message waits for its turn, and then for a receive. */
 static void early_without_receive(struct kunit *test)
 {
-	struct early_bench *b = early_new(test);
-	struct weft_ddp_hdr hdr;
+	struct early_bench *b = begun(test);
 
-	first_comes(test, b);
 	end_receive(b->e, 0x10, HERE, 100);
-	hdr = a_send(2, 0, true);
-	comes(test, b, 3, &hdr, "two", 3);
+	comes(test, b, 3, send_hdr(2, 0, true), "two", 3);
 	expect_early(test, b, 0, 0);
-	hdr = a_send(1, 0, true);
-	comes(test, b, 2, &hdr, "one", 3);
-	expect_received(test, b, 0x10, 3);
+	comes(test, b, 2, send_hdr(1, 0, true), "one", 3);
+	expect_recv(test, b->e, 0x10, 3, IB_WC_SUCCESS);
 	KUNIT_EXPECT_TRUE(test, rx_of(b->e->qp)->stalled);
 	/* What comes while one waits is kept as well. */
-	hdr = a_send(4, 0, true);
-	comes(test, b, 5, &hdr, "four", 4);
+	comes(test, b, 5, send_hdr(4, 0, true), "four", 4);
 	end_receive(b->e, 0x11, HERE + 100, 100);
 	settle();
-	expect_received(test, b, 0x11, 3);
+	expect_recv(test, b->e, 0x11, 3, IB_WC_SUCCESS);
 	expect_text(test, b, HERE + 100, "two");
 	end_receive(b->e, 0x12, HERE + 200, 100);
 	end_receive(b->e, 0x13, HERE + 300, 100);
-	hdr = a_send(3, 0, true);
-	comes(test, b, 4, &hdr, "three", 5);
-	expect_received(test, b, 0x12, 5);
-	expect_received(test, b, 0x13, 4);
+	comes(test, b, 4, send_hdr(3, 0, true), "three", 5);
+	expect_recv(test, b->e, 0x12, 5, IB_WC_SUCCESS);
+	expect_recv(test, b->e, 0x13, 4, IB_WC_SUCCESS);
 	expect_text(test, b, HERE + 300, "four");
-	early_free(test, b);
 }
 
 /* Immediate data takes the receive that was kept for its message. */
 static void early_behind_imm(struct kunit *test)
 {
-	struct early_bench *b = early_new(test);
+	struct early_bench *b = begun(test);
 	struct weft_ddp_hdr hdr;
 
-	first_comes(test, b);
 	end_receive(b->e, 0x10, HERE, 100);
 	end_receive(b->e, 0x11, HERE + 100, 100);
-	hdr = a_send(2, 0, true);
-	comes(test, b, 3, &hdr, "two", 3);
+	comes(test, b, 3, send_hdr(2, 0, true), "two", 3);
 	expect_early(test, b, 1, 3);
-	hdr = (struct weft_ddp_hdr){
-		.opcode = WEFT_RDMAP_IMM, .last = true, .qn = WEFT_QN_SEND, .msn = 1,
-	};
-	comes(test, b, 2, &hdr, "\0\0\0\1\0\0\0\0", WEFT_IMM_LEN);
-	expect_received(test, b, 0x10, 1); /* of the Write before it */
-	expect_received(test, b, 0x11, 3);
+	hdr = send_hdr(1, 0, true);
+	hdr.opcode = WEFT_RDMAP_IMM;
+	comes(test, b, 2, hdr, "\0\0\0\1\0\0\0\0", WEFT_IMM_LEN);
+	expect_recv(test, b->e, 0x10, 1, IB_WC_SUCCESS); /* of the Write before it */
+	expect_recv(test, b->e, 0x11, 3, IB_WC_SUCCESS);
 	expect_text(test, b, HERE + 100, "two");
-	early_free(test, b);
 }
 
 /* But not amidst a SEND, even if nothing of that was placed yet. */
 static void early_imm_amidst(struct kunit *test)
 {
-	struct early_bench *b = early_new(test);
+	struct early_bench *b = begun(test);
 	struct weft_ddp_hdr hdr;
 
-	first_comes(test, b);
 	end_receive(b->e, 0x10, HERE, 100);
 	end_receive(b->e, 0x11, HERE + 100, 100);
-	hdr = a_send(2, 0, true);
-	comes(test, b, 4, &hdr, "two", 3);
-	hdr = a_send(1, 0, false);
-	comes(test, b, 2, &hdr, "", 0);
-	hdr = (struct weft_ddp_hdr){
-		.opcode = WEFT_RDMAP_IMM, .last = true, .qn = WEFT_QN_SEND, .msn = 1,
-	};
-	comes(test, b, 3, &hdr, "\0\0\0\1\0\0\0\0", WEFT_IMM_LEN);
-	expect_nothing(test, b);
+	comes(test, b, 4, send_hdr(2, 0, true), "two", 3);
+	comes(test, b, 2, send_hdr(1, 0, false), "", 0);
+	hdr = send_hdr(1, 0, true);
+	hdr.opcode = WEFT_RDMAP_IMM;
+	comes(test, b, 3, hdr, "\0\0\0\1\0\0\0\0", WEFT_IMM_LEN);
+	expect_none(test, b->e);
 	settle();
 	KUNIT_EXPECT_TRUE(test, rx_of(b->e->qp)->stopped);
-	early_free(test, b);
 }
 
 /* An answer to our read, in parts that come in reverse. */
 static void early_answer(struct kunit *test)
 {
-	struct early_bench *b = early_new(test);
+	struct early_bench *b = begun(test);
 	struct weft_ddp_hdr hdr = {
 		.opcode = WEFT_RDMAP_READ_RESP, .tagged = true, .last = true, .to = 8,
 	};
-	struct weft_sq_wr *wr;
-	struct weft_cqe cqe;
 
-	first_comes(test, b);
-	wr = end_wr(b->e, WEFT_OP_READ, HERE, 12);
-	end_remote(wr, 0);
-	end_post(b->e, wr);
+	end_post_to(b->e, WEFT_OP_READ, HERE, 12, 0);
 	KUNIT_EXPECT_EQ(test, end_ring(b->e), 0);
 	settle();
 	hdr.stag = weft_reads_oldest(&b->e->qp->reads)->sink;
-	comes(test, b, 4, &hdr, "read", 4);
+	comes(test, b, 4, hdr, "read", 4);
 	expect_text(test, b, HERE + 8, "read");
 	/* One that names no read of ours, and one that reaches too far, are not placed. */
 	hdr.stag++;
 	hdr.to = 0;
-	KUNIT_EXPECT_EQ(test, arrive(b, 7, &hdr, "xxxx", 4), 0);
+	KUNIT_EXPECT_EQ(test, arrive(b, 7, hdr, "xxxx", 4), 0);
 	hdr.stag--;
 	hdr.to = 9;
-	KUNIT_EXPECT_EQ(test, arrive(b, 8, &hdr, "xxxx", 4), 0);
+	KUNIT_EXPECT_EQ(test, arrive(b, 8, hdr, "xxxx", 4), 0);
 	hdr.to = U64_MAX - 1;
-	comes(test, b, 9, &hdr, "xxxx", 4);
+	comes(test, b, 9, hdr, "xxxx", 4);
 	expect_early(test, b, 1, 4);
 	expect_text(test, b, HERE + 8, "read");
-	expect_nothing(test, b);
+	expect_none(test, b->e);
 	hdr.last = false;
 	hdr.to = 4;
-	comes(test, b, 3, &hdr, " to ", 4);
+	comes(test, b, 3, hdr, " to ", 4);
 	hdr.to = 0;
-	comes(test, b, 2, &hdr, "easy", 4);
+	comes(test, b, 2, hdr, "easy", 4);
 	expect_text(test, b, HERE, "easy to read");
-	KUNIT_ASSERT_TRUE(test, end_poll(b->e, &cqe));
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
-	early_free(test, b);
+	expect_done(test, b->e, 0x1000, IB_WC_SUCCESS);
 }
 
 /* A wrong segment is not placed, and ends the connection when its turn comes. */
 static void early_wrong(struct kunit *test)
 {
 	struct weft_ddp_hdr wrong[] = {
-		a_write(END_MEMORY - 2, true),	/* beyond the region */
-		a_write(HERE, true),		/* of an STag that there is not */
-		a_write(0, true),		/* wraps */
-		a_send(1, 98, true),		/* longer than the receive */
-		a_send(20, 0, true),		/* of a message far ahead */
-		a_send(0, 0, true),		/* of one that was */
-		a_send(1, U32_MAX - 1, true),
+		write_hdr(END_MEMORY - 2, true),	/* beyond the region */
+		write_hdr(HERE, true),		/* of an STag that there is not */
+		write_hdr(0, true),		/* wraps */
+		send_hdr(1, 98, true),		/* longer than the receive */
+		send_hdr(20, 0, true),		/* of a message far ahead */
+		send_hdr(0, 0, true),		/* of one that was */
+		send_hdr(1, U32_MAX - 1, true),
 	};
-	u32 i;
 
 	wrong[1].stag++;
 	wrong[2].to = U64_MAX - 1;
-	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
-		struct early_bench *b = early_new(test);
-		struct weft_ddp_hdr hdr = a_write(0, true);
+	for (u32 i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct early_bench *b = begun(test);
 
-		first_comes(test, b);
 		end_receive(b->e, 0x10, HERE, 100);
-		comes(test, b, 3, &wrong[i], "wrong", 5);
+		comes(test, b, 3, wrong[i], "wrong", 5);
 		expect_early(test, b, 0, 0);
 		KUNIT_EXPECT_EQ(test, (int)b->e->qp->state, (int)IB_QPS_RTS);
-		comes(test, b, 2, &hdr, "2", 1);
+		comes(test, b, 2, write_hdr(0, true), "2", 1);
 		settle();
 		KUNIT_EXPECT_TRUE_MSG(test, rx_of(b->e->qp)->stopped, "case %u", i);
 		KUNIT_EXPECT_EQ(test, b->e->memory[HERE], (u8)0);
-		early_free(test, b);
+		end_now(test, b);
 	}
 }
 
 /* A segment that was placed is looked at again in its turn: its key may be gone by then. */
 static void early_then_revoked(struct kunit *test)
 {
-	struct early_bench *b = early_new(test);
-	struct weft_ddp_hdr hdr = a_write(HERE, true);
+	struct early_bench *b = begun(test);
 
-	first_comes(test, b);
-	comes(test, b, 3, &hdr, "early", 5);
+	comes(test, b, 3, write_hdr(HERE, true), "early", 5);
 	expect_early(test, b, 1, 5);
 	b->e->mr.access = 0;
-	hdr = a_send(1, 0, true);
 	end_receive(b->e, 0x10, HERE + 100, 0);
-	comes(test, b, 2, &hdr, "", 0);
-	expect_received(test, b, 0x10, 0);
+	comes(test, b, 2, send_hdr(1, 0, true), "", 0);
+	expect_recv(test, b->e, 0x10, 0, IB_WC_SUCCESS);
 	settle();
 	KUNIT_EXPECT_TRUE(test, rx_of(b->e->qp)->stopped);
-	early_free(test, b);
 }
 
 static void early_off(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
-	struct weft_ddp_hdr hdr = a_write(HERE, true);
 
 	b->arrivals.early = false;
 	first_comes(test, b);
-	comes(test, b, 3, &hdr, "early", 5);
+	comes(test, b, 3, write_hdr(HERE, true), "early", 5);
 	expect_early(test, b, 0, 0);
 	KUNIT_EXPECT_EQ(test, b->e->memory[HERE], (u8)0);
-	hdr = a_write(HERE + 5, true);
-	comes(test, b, 2, &hdr, " bird", 5);
+	comes(test, b, 2, write_hdr(HERE + 5, true), " bird", 5);
 	expect_text(test, b, HERE, "early bird");
-	early_free(test, b);
 }
 
 #define MANY	300U
 
-/*
- * Many messages in an order made by chance, within a window as a path may shuffle them: the
- * memory and the completions are those of the order they were sent in.
- */
+/* Many messages in any order: memory and completions are those of the order they were sent in. */
 static void early_many(struct kunit *test)
 {
 	struct early_bench *b = early_new(test);
@@ -597,8 +484,7 @@ static void early_many(struct kunit *test)
 	struct weft_ddp_hdr hdr;
 	u8 byte;
 
-	order = kunit_kcalloc(test, MANY, sizeof(*order), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, order);
+	order = zeroed(test, MANY * sizeof(*order));
 	first_comes(test, b);
 	for (i = 0; i < MANY; i++)
 		order[i] = i;
@@ -609,15 +495,13 @@ static void early_many(struct kunit *test)
 	for (i = 0; i < RECEIVES; i++)
 		end_receive(b->e, i, HERE + 2 * MANY + i, 1);
 	for (i = 0; i < MANY; i++) {
-		struct weft_cqe cqe;
-
 		/* Every third is a SEND, and the others are Writes. */
 		byte = order[i];
-		hdr = order[i] % 3 ? a_write(HERE + 2 * order[i], true) :
-				     a_send(1 + order[i] / 3, 0, true);
-		comes(test, b, 2 + order[i], &hdr, &byte, 1);
-		while (end_poll(b->e, &cqe)) {
-			KUNIT_EXPECT_EQ(test, cqe.wr_id, (u64)msn - 1);
+		hdr = order[i] % 3 ? write_hdr(HERE + 2 * order[i], true) :
+				     send_hdr(1 + order[i] / 3, 0, true);
+		comes(test, b, 2 + order[i], hdr, &byte, 1);
+		while (end_poll(b->e)) {
+			KUNIT_EXPECT_EQ(test, b->e->cqe.wr_id, (u64)msn - 1);
 			KUNIT_EXPECT_EQ(test, b->e->memory[HERE + 2 * MANY + msn - 1],
 					(u8)(3 * (msn - 1)));
 			next = msn - 1 + RECEIVES;
@@ -632,34 +516,23 @@ static void early_many(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, b->e->memory[HERE + 2 * i], (u8)i);
 	KUNIT_EXPECT_EQ(test, b->arrivals.held, 0U);
 	KUNIT_EXPECT_GT(test, end_count(b->e, WEFT_CNT_RX_EARLY_FPDUS), 50ULL);
-	early_free(test, b);
 }
 
 /* Receives that were taken for messages which never came whole are flushed in their order. */
 static void early_flushed(struct kunit *test)
 {
-	struct early_bench *b = early_new(test);
-	struct weft_ddp_hdr hdr = a_send(3, 0, true);
-	struct weft_cqe cqe;
-	u32 i;
+	struct early_bench *b = begun(test);
 
-	first_comes(test, b);
-	for (i = 0; i < RECEIVES; i++)
+	for (u32 i = 0; i < RECEIVES; i++)
 		end_receive(b->e, i, HERE + 100 * i, 100);
-	comes(test, b, 4, &hdr, "three", 5);
+	comes(test, b, 4, send_hdr(3, 0, true), "three", 5);
 	expect_early(test, b, 1, 5);
 	weft_engine_error(b->e->qp);
 	settle();
-	weft_baton_lock(&b->e->qp->tx_lock);
-	weft_engine_stop(b->e->qp);
-	weft_qp_unlock(b->e->qp);
-	for (i = 0; i < RECEIVES; i++) {
-		KUNIT_ASSERT_TRUE(test, end_poll(b->e, &cqe));
-		KUNIT_EXPECT_EQ(test, cqe.wr_id, (u64)i);
-		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_WR_FLUSH_ERR);
-	}
-	expect_nothing(test, b);
-	early_free(test, b);
+	end_stop(b->e);
+	for (u32 i = 0; i < RECEIVES; i++)
+		expect_done(test, b->e, i, IB_WC_WR_FLUSH_ERR);
+	expect_none(test, b->e);
 }
 
 /*
@@ -674,7 +547,6 @@ static void early_waits_for_no_group(struct kunit *test)
 	struct weft_arrival *first = NULL, *a;
 	struct cgroup_subsys_state *css;
 	struct mem_cgroup *before;
-	u32 i;
 
 	if (IS_ERR(cgroup)) {
 		kunit_skip(test, "this kernel has no memory cgroups");
@@ -682,7 +554,7 @@ static void early_waits_for_no_group(struct kunit *test)
 	}
 	css = cgroup_get_e_css(cgroup, &memory_cgrp_subsys);
 	before = set_active_memcg(mem_cgroup_from_css(css));
-	for (i = 0; i < 64 && time_before(jiffies, start + HZ); i++) {
+	for (u32 i = 0; i < 64 && time_before(jiffies, start + HZ); i++) {
 		a = weft_arrival_new(16384);
 		KUNIT_EXPECT_NOT_NULL(test, a);
 		if (!a)
@@ -705,39 +577,10 @@ static void early_waits_for_no_group(struct kunit *test)
 #endif
 }
 
-static struct kunit_case early_cases[] = {
-	KUNIT_CASE(arrivals_have_turns),
-	KUNIT_CASE(arrivals_refuse),
-	KUNIT_CASE(early_writes),
-	KUNIT_CASE(early_segments),
-	KUNIT_CASE(early_messages),
-	KUNIT_CASE(early_behind_window),
-	KUNIT_CASE(early_shared),
-	KUNIT_CASE(early_tells),
-	KUNIT_CASE(early_without_receive),
-	KUNIT_CASE(early_behind_imm),
-	KUNIT_CASE(early_imm_amidst),
-	KUNIT_CASE(early_answer),
-	KUNIT_CASE(early_wrong),
-	KUNIT_CASE(early_then_revoked),
-	KUNIT_CASE(early_off),
-	KUNIT_CASE(early_many),
-	KUNIT_CASE(early_flushed),
-	KUNIT_CASE(early_waits_for_no_group),
-	{}
-};
-
-static int early_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite early_suite = {
-	.name = "weft_early",
-	.suite_init = early_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = early_cases,
-};
-
-kunit_test_suite(early_suite);
+A_SUITE(early, fake, KUNIT_CASE(arrivals_have_turns), KUNIT_CASE(arrivals_refuse),
+	KUNIT_CASE(early_writes), KUNIT_CASE(early_segments), KUNIT_CASE(early_messages),
+	KUNIT_CASE(early_behind_window), KUNIT_CASE(early_shared), KUNIT_CASE(early_tells),
+	KUNIT_CASE(early_without_receive), KUNIT_CASE(early_behind_imm),
+	KUNIT_CASE(early_imm_amidst), KUNIT_CASE(early_answer), KUNIT_CASE(early_wrong),
+	KUNIT_CASE(early_then_revoked), KUNIT_CASE(early_off), KUNIT_CASE(early_many),
+	KUNIT_CASE(early_flushed), KUNIT_CASE(early_waits_for_no_group));

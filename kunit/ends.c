@@ -2,7 +2,6 @@
 /* Queue pairs on fake streams; see ends.h. */
 #include <linux/gfp.h>
 
-#include "bench.h"
 #include "conn/lane.h"
 #include "ends.h"
 #include "paths/paths.h"
@@ -24,11 +23,7 @@ static void user_post(struct weft_qp_user *user, enum weft_qp_event event)
 	end->peer_closed += event == WEFT_QP_PEER_CLOSED;
 }
 
-static void user_unlocked(struct weft_qp_user *user)
-{
-}
-
-static void user_hold(struct weft_qp_user *user)
+static void user_nothing(struct weft_qp_user *user)
 {
 }
 
@@ -39,10 +34,7 @@ static bool user_serve(struct weft_qp_user *user)
 }
 
 static const struct weft_qp_user_ops user_ops = {
-	.post = user_post,
-	.unlocked = user_unlocked,
-	.hold = user_hold,
-	.serve = user_serve,
+	.post = user_post, .unlocked = user_nothing, .hold = user_nothing, .serve = user_serve,
 };
 
 static void stream_readable(struct weft_llp *llp)
@@ -60,9 +52,7 @@ static void stream_changed(struct weft_llp *llp)
 }
 
 static const struct weft_llp_ops stream_ops = {
-	.readable = stream_readable,
-	.writable = stream_writable,
-	.changed = stream_changed,
+	.readable = stream_readable, .writable = stream_writable, .changed = stream_changed,
 };
 
 static void memory_make(struct kunit *test, struct end *e)
@@ -85,19 +75,12 @@ static void memory_make(struct kunit *test, struct end *e)
 						    GFP_KERNEL)));
 }
 
-/**
- * end_make() - make an end whose queue pair has no stream yet
- * @test: the test
- *
- * Context: process.
- * Return: the end, in INIT, with a fake stream that fake_join() may join to another.
- */
+/* Makes an end in INIT whose queue pair has no stream yet; fake_join() may join its to another. */
 struct end *end_make(struct kunit *test)
 {
-	struct end *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
+	struct end *e = zeroed(test, sizeof(*e));
 
-	KUNIT_ASSERT_NOT_NULL(test, e);
-	e->b = setup(test, 0);
+	e->b = bench_make(test, 0);
 	e->qp = &e->b->engine.qp;
 	e->user.ops = &user_ops;
 	weft_settings_init(&e->b->dev.settings);
@@ -120,8 +103,7 @@ struct end *end_make(struct kunit *test)
 void end_spread(struct kunit *test, struct end *e, bool initiator, u32 paths)
 {
 	const struct weft_spread_terms terms = {
-		.initiator = initiator, .crc = true,
-		.counters = e->b->dev.counters,
+		.initiator = initiator, .crc = true, .counters = e->b->dev.counters,
 	};
 
 	weft_paths_settings.paths = paths;
@@ -140,6 +122,17 @@ int end_start(struct end *e, const struct weft_mpa_agreed *agreed, bool initiato
 	return ret;
 }
 
+/* Takes the queue pair off its stream. Returns false while pages are lent. */
+bool end_stop(struct end *e)
+{
+	bool done;
+
+	weft_baton_lock(&e->qp->tx_lock);
+	done = weft_engine_stop(e->qp);
+	weft_qp_unlock(e->qp);
+	return done;
+}
+
 /* Takes the queue pair off its stream, as a connection does, and ends both. */
 void end_free(struct kunit *test, struct end *e)
 {
@@ -156,21 +149,13 @@ void end_free(struct kunit *test, struct end *e)
 	weft_qp_unlock(e->qp);
 	if (done)
 		weft_llp_close(e->llp, true);
-	teardown(e->b);
+	teardown(test, e->b);
 	weft_blocks_free(&e->mr.blocks);
 	free_percpu(e->b->dev.counters);
 	free_pages_exact(e->memory, END_MEMORY);
 }
 
-/**
- * end_wr() - the next work request of an end
- * @e: the end
- * @opcode: enum weft_op
- * @offset: where in its memory the bytes are, or go
- * @len: how many; 0: no gather list
- *
- * Return: the work request, in the ring, for the caller to complete; end_post() posts it.
- */
+/* Begins the next work request, of @len bytes at @offset or none, which end_post() posts. */
 struct weft_sq_wr *end_wr(struct end *e, u8 opcode, u32 offset, u32 len)
 {
 	struct weft_sq_wr *wr = weft_ring_slot(&e->qp->sq, e->sends);
@@ -203,10 +188,25 @@ void end_post(struct end *e, const struct weft_sq_wr *wr)
 	smp_store_release(&ctl->producer, e->sends);
 }
 
-/* Rings the doorbell. */
+/* Posts what moves bytes between the memory of an end and its peer's. */
+void end_post_to(struct end *e, u8 opcode, u32 offset, u32 len, u32 remote)
+{
+	struct weft_sq_wr *wr = end_wr(e, opcode, offset, len);
+
+	end_remote(wr, remote);
+	end_post(e, wr);
+}
+
 int end_ring(struct end *e)
 {
 	return weft_engine_doorbell(e->qp);
+}
+
+/* Posts a SEND, and says so. */
+void end_send(struct end *e, u32 offset, u32 len)
+{
+	end_post(e, end_wr(e, WEFT_OP_SEND, offset, len));
+	end_ring(e);
 }
 
 /* Posts a receive, and says so. */
@@ -227,21 +227,44 @@ void end_receive(struct end *e, u64 wr_id, u32 offset, u32 len)
 	weft_engine_post_recv(e->qp);
 }
 
-/* Takes the oldest completion. Returns false if there is none. */
-bool end_poll(struct end *e, struct weft_cqe *cqe)
+/* Takes the oldest completion, to @cqe. Returns false if there is none. */
+bool end_poll(struct end *e)
 {
 	struct weft_ring *ring = &e->b->cq.ring;
 	struct weft_cq_ctl *ctl = ring->mem;
 
 	if (e->polled == READ_ONCE(ring->head))
 		return false;
-	*cqe = *(struct weft_cqe *)weft_ring_slot(ring, e->polled);
+	e->cqe = *(struct weft_cqe *)weft_ring_slot(ring, e->polled);
 	/* Pairs with the load of weft_cq_add(), which then writes the slot anew. */
 	smp_store_release(&ctl->consumer, ++e->polled);
 	return true;
 }
 
-/* What the end's device has counted. */
+/* The oldest completion is of this request. */
+void expect_done(struct kunit *test, struct end *e, u64 wr_id, u8 status)
+{
+	if (!end_poll(e)) {
+		KUNIT_FAIL(test, "%llx has no completion", wr_id);
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, e->cqe.wr_id, wr_id);
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(e->cqe.word), status);
+}
+
+/* The same of a receive, with its length if it did not fail. */
+void expect_recv(struct kunit *test, struct end *e, u64 wr_id, u32 len, u8 status)
+{
+	expect_done(test, e, wr_id, status);
+	if (!status)
+		KUNIT_EXPECT_EQ(test, e->cqe.byte_len, len);
+}
+
+void expect_none(struct kunit *test, struct end *e)
+{
+	KUNIT_EXPECT_FALSE(test, end_poll(e));
+}
+
 u64 end_count(const struct end *e, enum weft_counter which)
 {
 	return weft_counter_sum(e->b->dev.counters, which);
@@ -258,16 +281,7 @@ void end_fill(struct end *e, u32 seed)
 	}
 }
 
-/**
- * fpdu_put() - write an FPDU by the encoders of wire/
- * @to: where; as long as weft_fpdu_len() says
- * @hdr: its header
- * @payload: its payload
- * @len: bytes of that
- * @crc: with a CRC, else with zeroes for one
- *
- * Return: bytes written.
- */
+/* Writes an FPDU by the encoders of wire/, its CRC zero without @crc. Returns its length. */
 u32 fpdu_put(u8 *to, const struct weft_ddp_hdr *hdr, const void *payload, u32 len, bool crc)
 {
 	u32 n = weft_ddp_encode(to + WEFT_MPA_LEN, hdr), end;

@@ -5,7 +5,6 @@
 #include <net/sock.h>
 
 #include "fake_llp.h"
-#include "fake_stream.h"
 #include "wire/plan.h"
 
 /* --- streams that begin and end --- */
@@ -37,7 +36,6 @@ static void class_set_tos(struct weft_llp *llp, u8 tos)
 
 static void class_set_timeouts(struct weft_llp *llp, u32 keepalive, u32 user_timeout)
 {
-	to_fake(llp)->keepalive = keepalive;
 }
 
 static int class_listen(struct weft_llp *llp, int backlog)
@@ -414,8 +412,7 @@ static void push(struct fake *f, bool more)
 		fake_mark_of(skb)->sealed = true;
 }
 
-static int class_send_page(struct weft_llp *llp, struct page *page, u32 offset, u32 len,
-			   bool more)
+static int class_send_page(struct weft_llp *llp, struct page *page, u32 offset, u32 len, bool more)
 {
 	struct fake *f = to_fake(llp);
 	int may = may_take(f, len), done = 0, n;

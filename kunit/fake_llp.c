@@ -9,7 +9,6 @@
 
 #include "base/address.h"
 #include "fake_llp.h"
-#include "fake_stream.h"
 
 #define FAKE_SCRIPT { .emss = 1448, .train = 45 * 1448, .window = 4 << 20, .hold = 4 << 20, \
 		      .cwnd = 64 << 10, .rtt_us = 1000, .rto = 60 * HZ }
@@ -17,7 +16,7 @@
 struct fake_script fake_script = FAKE_SCRIPT;
 struct fake_faults fake_faults;
 
-DEFINE_MUTEX(fakes_lock); /* see fake_stream.h */
+DEFINE_MUTEX(fakes_lock); /* see fake_llp.h */
 /* All streams, oldest first. */
 static LIST_HEAD(fakes);
 
@@ -119,23 +118,14 @@ static void fake_free(struct fake *f)
 	kfree(f);
 }
 
-/**
- * fake_begin() - forget what the last test said
- *
- * Context: process.
- */
+/* Forgets what the last test said. */
 void fake_begin(void)
 {
 	fake_script = (struct fake_script)FAKE_SCRIPT;
 	fake_faults = (struct fake_faults){ .refused = -ECONNREFUSED };
 }
 
-/**
- * fake_end() - end all streams
- *
- * Context: process; nobody uses any of them.
- * Return: how many were never closed.
- */
+/* Ends all streams, which nobody uses any more. Returns how many were never closed. */
 u32 fake_end(void)
 {
 	struct fake *f, *next;
@@ -151,31 +141,7 @@ u32 fake_end(void)
 	return open;
 }
 
-void fake_hold_init(struct fake_hold *hold)
-{
-	init_completion(&hold->reached);
-	init_completion(&hold->released);
-}
-
-/* Waits until the call has come; false: it does not. */
-bool fake_hold_reached(struct fake_hold *hold)
-{
-	return wait_for_completion_timeout(&hold->reached, 10 * HZ);
-}
-
-void fake_hold_release(struct fake_hold *hold)
-{
-	complete(&hold->released);
-}
-
-/**
- * fake_open() - make one end of a stream that is connected to the test
- * @ops: where events go
- * @owner: the owner
- *
- * Context: process.
- * Return: the end, owned as one of weft_llp_class.open, or NULL.
- */
+/* Makes one end of a stream that is connected to the test, as weft_llp_class.open does; or NULL. */
 struct fake *fake_open(const struct weft_llp_ops *ops, void *owner)
 {
 	struct fake *f = fake_new(&init_net, ops, owner);
@@ -202,20 +168,15 @@ void fake_join(struct fake *a, struct fake *b)
 	mutex_unlock(&fakes_lock);
 }
 
-/* The one that was made @index streams after the oldest that there is, or NULL. */
-struct fake *fake_find(u32 index)
+/* The oldest that there is, or NULL. */
+struct fake *fake_oldest(void)
 {
-	struct fake *f, *found = NULL;
+	struct fake *f;
 
 	mutex_lock(&fakes_lock);
-	list_for_each_entry(f, &fakes, entry) {
-		if (!index--) {
-			found = f;
-			break;
-		}
-	}
+	f = list_first_entry_or_null(&fakes, struct fake, entry);
 	mutex_unlock(&fakes_lock);
-	return found;
+	return f;
 }
 
 /* --- from one end to the other --- */
@@ -293,7 +254,6 @@ static bool carry(struct fake *f)
 	gone = to->closed || to->state == WEFT_LLP_DEAD;
 	room = to->script.hold - min(to->script.hold, to->unread);
 	mutex_unlock(&to->lock);
-
 	mutex_lock(&f->lock);
 	skb = skb_peek(&f->out);
 	if (skb && gone) {
@@ -316,7 +276,6 @@ static bool carry(struct fake *f)
 	if (arrive(to, skb, f->left, NULL, n))
 		fake_tell_readable(to);
 	mutex_unlock(&to->lock);
-
 	mutex_lock(&f->lock);
 	if (f->state != WEFT_LLP_DEAD)
 		leave(f, n);
@@ -352,7 +311,6 @@ static bool carry_end(struct fake *f)
 	f->reset = false;
 	f->fin |= fin;
 	mutex_unlock(&f->lock);
-
 	mutex_lock(&to->lock);
 	if (reset && to->state != WEFT_LLP_DEAD) {
 		die(to, to->ended ? -EPIPE : -ECONNRESET);
@@ -372,7 +330,6 @@ static u16 port_of(const struct sockaddr_storage *addr)
 	return ((const struct sockaddr_in *)addr)->sin_port;
 }
 
-/* Finds who listens at an address. */
 static struct fake *listener_at(struct net *net, const struct sockaddr_storage *to)
 {
 	struct fake *f;
@@ -419,15 +376,7 @@ static bool enqueue(struct fake *listener, struct fake *end)
 	return true;
 }
 
-/**
- * fake_call() - have a test connect to a listener
- * @net: the namespace
- * @from: whom it seems to be
- * @to: where somebody listens
- *
- * Context: process.
- * Return: the other end, the test's to close; NULL: nobody listens, or too many wait.
- */
+/* Connects the test, as @from, to a listener at @to. Returns the test's end; NULL: not accepted. */
 struct fake *fake_call(struct net *net, const struct sockaddr_storage *from,
 		       const struct sockaddr_storage *to)
 {
@@ -495,14 +444,9 @@ static bool resume(struct fake *f)
 	return true;
 }
 
-/**
- * fake_pump() - carry what there is from each end to the other
- *
- * A piece from each at most, so that ends take turns. Frees those that were closed and
- * have said all.
- *
- * Context: process, no lock held.
- * Return: whether anything was carried.
+/*
+ * Carries a piece at most from each end to the other, so that ends take turns, and frees those
+ * that were closed and have said all. Returns whether anything was carried. Without a lock.
  */
 bool fake_pump(void)
 {
@@ -530,17 +474,7 @@ bool fake_pump(void)
 
 /* --- a test at the other end --- */
 
-/**
- * fake_take() - take the next packet buffer that a stream was given
- * @f: the stream
- * @to: where its bytes go
- * @size: bytes there
- *
- * Its owner is told of the room.
- *
- * Context: process.
- * Return: bytes; 0: there is none, or it is longer than @size.
- */
+/* Takes the next packet buffer of a stream, and tells of the room. Returns its bytes, or 0. */
 u32 fake_take(struct fake *f, void *to, u32 size)
 {
 	struct sk_buff *skb;
@@ -560,16 +494,7 @@ u32 fake_take(struct fake *f, void *to, u32 size)
 	return n;
 }
 
-/**
- * fake_feed() - have bytes arrive
- * @f: the stream
- * @bytes: the bytes
- * @len: how many
- *
- * They come in packet buffers as the script says, and the owner is told of each.
- *
- * Context: process.
- */
+/* Has bytes arrive in packet buffers as the script says; the owner is told of each. */
 void fake_feed(struct fake *f, const void *bytes, u32 len)
 {
 	u32 n;

@@ -1,66 +1,73 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Two queue pairs, a fake stream between them: what one posts is done at the other, over
- * segments, windows and packet buffers of every odd kind.
- */
-#include "bench.h"
+/* Two queue pairs on a stream that is odd in every way: what one posts is done at the other. */
 #include "ends.h"
 
-/**
- * struct flow - a connection
- * @a: the end that opened it
- * @b: the other
- */
+/* A connection. */
 struct flow {
-	struct end *a;
-	struct end *b;
+	struct end *a;	/* the end that opened it */
+	struct end *b;	/* the other */
 };
 
 /* Who sends markers. */
 #define FROM_A	1
 #define FROM_B	2
 
+/* Streams: with a window, an ordinary one, with short segments, with pieces, with a slow reader. */
+#define WINDOW(n)	.emss = 1448, .train = 65160, .window = (n), .hold = 1 << 20
+#define PLAIN		WINDOW(1 << 20)
+#define SMALL		.emss = 128, .train = 128, .window = 4000, .hold = 1 << 20
+#define PIECES		.emss = 536, .train = 5000, .window = 20000, .cut = 99, .hold = 1 << 20
+#define HOLDS(n)	.emss = (n), .train = 65160, .window = 100000, .cut = 1448, .hold = 3000, \
+			.fills = true
+
 /* Ways in which a stream may be odd. */
 static const struct {
 	const char *what;
 	struct fake_script script;
-	bool crc;
-	bool large;
+	bool crc, large;
 	int marks;
 } odd[] = {
-	{ "plain", { .emss = 1448, .train = 65160, .window = 1 << 20, .hold = 1 << 20 },
-	  true, false },
-	{ "large FPDUs", { .emss = 1448, .train = 65160, .window = 1 << 20, .hold = 1 << 20 },
-	  true, true },
-	{ "no CRC", { .emss = 1448, .train = 65160, .window = 1 << 20, .hold = 1 << 20 },
-	  false, true },
-	{ "small segments", { .emss = 128, .train = 128, .window = 4000, .hold = 1 << 20 },
-	  true, false },
-	{ "segments of 536, pieces of 99", { .emss = 536, .train = 5000, .window = 20000,
-	  .cut = 99, .hold = 1 << 20 }, true, false },
-	{ "the same without a CRC", { .emss = 536, .train = 5000, .window = 20000, .cut = 99,
-	  .hold = 1 << 20 }, false, false },
-	{ "bites of 777", { .emss = 1448, .train = 65160, .window = 1 << 20, .bite = 777,
-	  .hold = 1 << 20, .fills = true }, true, true },
-	{ "a window of 1000", { .emss = 1448, .train = 65160, .window = 1000, .hold = 1 << 20,
-	  .fills = true }, true, true },
-	{ "a reader who holds 3000", { .emss = 1448, .train = 65160, .window = 100000,
-	  .cut = 1448, .hold = 3000, .fills = true }, true, true },
-	{ "the same without a CRC", { .emss = 1448, .train = 65160, .window = 100000,
-	  .cut = 1448, .hold = 3000, .fills = true }, false, true },
-	{ "markers both ways", { .emss = 1448, .train = 65160, .window = 1 << 20,
-	  .hold = 1 << 20 }, true, true, FROM_A | FROM_B },
-	{ "the same without a CRC", { .emss = 1448, .train = 65160, .window = 1 << 20,
-	  .hold = 1 << 20 }, false, true, FROM_A | FROM_B },
-	{ "markers one way, pieces of 99", { .emss = 536, .train = 5000, .window = 20000,
-	  .cut = 99, .hold = 1 << 20 }, true, false, FROM_A },
-	{ "markers the other way, without a CRC", { .emss = 536, .train = 5000, .window = 20000,
-	  .cut = 99, .hold = 1 << 20 }, false, false, FROM_B },
-	{ "markers in small segments", { .emss = 128, .train = 128, .window = 4000,
-	  .hold = 1 << 20 }, true, false, FROM_A | FROM_B },
-	{ "markers, and a reader who holds 3000", { .emss = 8948, .train = 65160, .window = 100000,
-	  .cut = 1448, .hold = 3000, .fills = true }, true, true, FROM_A | FROM_B },
+	{ "plain", { PLAIN }, true, false },
+	{ "large FPDUs", { PLAIN }, true, true },
+	{ "no CRC", { PLAIN }, false, true },
+	{ "small segments", { SMALL }, true, false },
+	{ "segments of 536, pieces of 99", { PIECES }, true, false },
+	{ "the same without a CRC", { PIECES }, false, false },
+	{ "bites of 777", { PLAIN, .bite = 777, .fills = true }, true, true },
+	{ "a window of 1000", { WINDOW(1000), .fills = true }, true, true },
+	{ "a reader who holds 3000", { HOLDS(1448) }, true, true },
+	{ "the same without a CRC", { HOLDS(1448) }, false, true },
+	{ "markers both ways", { PLAIN }, true, true, FROM_A | FROM_B },
+	{ "the same without a CRC", { PLAIN }, false, true, FROM_A | FROM_B },
+	{ "markers one way, pieces of 99", { PIECES }, true, false, FROM_A },
+	{ "markers the other way, without a CRC", { PIECES }, false, false, FROM_B },
+	{ "markers in small segments", { SMALL }, true, false, FROM_A | FROM_B },
+	{ "markers, and a reader who holds 3000", { HOLDS(8948) }, true, true, FROM_A | FROM_B },
 };
+
+/* What a queue pair counts itself is what its device counts, which has no other. */
+static void expect_counted(struct kunit *test, const struct end *e)
+{
+	const struct weft_framer_counts *rx = &rx_of(e->qp)->framer.counts;
+
+	KUNIT_EXPECT_EQ(test, tx_of(e->qp)->fpdus, end_count(e, WEFT_CNT_TX_FPDUS));
+	KUNIT_EXPECT_EQ(test, tx_of(e->qp)->bytes, end_count(e, WEFT_CNT_TX_BYTES));
+	KUNIT_EXPECT_EQ(test, rx->fpdus, end_count(e, WEFT_CNT_RX_FPDUS));
+	KUNIT_EXPECT_EQ(test, rx->bytes, end_count(e, WEFT_CNT_RX_BYTES));
+	KUNIT_EXPECT_EQ(test, rx->split, (u32)end_count(e, WEFT_CNT_RX_SPLIT_FPDUS));
+	KUNIT_EXPECT_EQ(test, rx->staged, (u32)end_count(e, WEFT_CNT_RX_STAGED_FPDUS));
+}
+
+static void flow_end(struct kunit *test, void *what)
+{
+	struct flow *f = what;
+
+	expect_counted(test, f->a);
+	expect_counted(test, f->b);
+	end_free(test, f->a);
+	end_free(test, f->b);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
 
 static struct flow *flow_new(struct kunit *test, bool crc, bool large, int marks)
 {
@@ -68,10 +75,9 @@ static struct flow *flow_new(struct kunit *test, bool crc, bool large, int marks
 		.revision = 2, .crc = crc, .p2p = true, .rtr = WEFT_RTR_WRITE,
 		.extended = true, .ird = 3, .ord = 3,
 	};
-	struct flow *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	struct flow *f = zeroed(test, sizeof(*f));
 	u32 policy = large ? WEFT_FPDU_LARGE : WEFT_FPDU_SEGMENT;
 
-	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->a = end_make(test);
 	f->b = end_make(test);
 	f->a->b->dev.settings.value[WEFT_SET_FPDU] = policy;
@@ -87,54 +93,33 @@ static struct flow *flow_new(struct kunit *test, bool crc, bool large, int marks
 	end_fill(f->a, 1);
 	end_fill(f->b, 2);
 	settle();
+	at_end(test, flow_end, f);
 	return f;
 }
 
+/* The way in which the stream of the case is odd. */
+static const char *what;
+
 static struct flow *flow_odd(struct kunit *test, u32 i)
 {
+	what = odd[i].what;
 	fake_script = odd[i].script;
 	return flow_new(test, odd[i].crc, odd[i].large, odd[i].marks);
 }
 
-/* What a queue pair counts itself is what its device counts, which has no other. */
-static void expect_counted(struct kunit *test, const struct end *e)
+/* The oldest completion is of this request, which went well. */
+static void expect_op(struct kunit *test, struct end *e, u64 wr_id, u8 opcode)
 {
-	const struct weft_framer_counts *rx = &rx_of(e->qp)->framer.counts;
-
-	KUNIT_EXPECT_EQ(test, tx_of(e->qp)->fpdus, end_count(e, WEFT_CNT_TX_FPDUS));
-	KUNIT_EXPECT_EQ(test, tx_of(e->qp)->bytes, end_count(e, WEFT_CNT_TX_BYTES));
-	KUNIT_EXPECT_EQ(test, rx->fpdus, end_count(e, WEFT_CNT_RX_FPDUS));
-	KUNIT_EXPECT_EQ(test, rx->bytes, end_count(e, WEFT_CNT_RX_BYTES));
-	KUNIT_EXPECT_EQ(test, rx->split, (u32)end_count(e, WEFT_CNT_RX_SPLIT_FPDUS));
-	KUNIT_EXPECT_EQ(test, rx->staged, (u32)end_count(e, WEFT_CNT_RX_STAGED_FPDUS));
-}
-
-static void flow_free(struct kunit *test, struct flow *f)
-{
-	expect_counted(test, f->a);
-	expect_counted(test, f->b);
-	end_free(test, f->a);
-	end_free(test, f->b);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
-}
-
-static void expect_done(struct kunit *test, struct end *e, u64 wr_id, u8 status, u8 opcode,
-			const char *what)
-{
-	struct weft_cqe cqe;
-
-	if (!end_poll(e, &cqe)) {
+	if (!end_poll(e)) {
 		KUNIT_FAIL(test, "%s: %llx has no completion", what, wr_id);
 		return;
 	}
-	KUNIT_EXPECT_EQ_MSG(test, cqe.wr_id, wr_id, "%s", what);
-	KUNIT_EXPECT_EQ_MSG(test, WEFT_CQE_STATUS(cqe.word), status, "%s", what);
-	if (!status)
-		KUNIT_EXPECT_EQ_MSG(test, WEFT_CQE_OPCODE(cqe.word), opcode, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, e->cqe.wr_id, wr_id, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, WEFT_CQE_STATUS(e->cqe.word), IB_WC_SUCCESS, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, WEFT_CQE_OPCODE(e->cqe.word), opcode, "%s", what);
 }
 
-static void expect_same(struct kunit *test, const struct flow *f, u32 at_a, u32 at_b, u32 len,
-			const char *what)
+static void expect_same(struct kunit *test, const struct flow *f, u32 at_a, u32 at_b, u32 len)
 {
 	KUNIT_EXPECT_EQ_MSG(test, memcmp(f->a->memory + at_a, f->b->memory + at_b, len), 0,
 			    "%s: %u bytes", what, len);
@@ -144,97 +129,74 @@ static const u32 lengths[] = { 0, 1, 3, 4, 1424, 1425, 4097, 65536, 100001 };
 
 static void flow_sends(struct kunit *test)
 {
-	u32 i, k;
-
-	for (i = 0; i < ARRAY_SIZE(odd); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(odd); i++) {
 		struct flow *f = flow_odd(test, i);
 
-		for (k = 0; k < ARRAY_SIZE(lengths); k++) {
+		for (u32 k = 0; k < ARRAY_SIZE(lengths); k++) {
 			end_receive(f->b, 71 + k, 200000, 150000);
-			end_post(f->a, end_wr(f->a, WEFT_OP_SEND, 17 * k, lengths[k]));
-			end_ring(f->a);
+			end_send(f->a, 17 * k, lengths[k]);
 			settle();
-			expect_same(test, f, 17 * k, 200000, lengths[k], odd[i].what);
-			expect_done(test, f->a, 0x1000 + k, IB_WC_SUCCESS, WEFT_OP_SEND,
-				    odd[i].what);
-			expect_done(test, f->b, 71 + k, IB_WC_SUCCESS, WEFT_OP_RECV, odd[i].what);
+			expect_same(test, f, 17 * k, 200000, lengths[k]);
+			expect_op(test, f->a, 0x1000 + k, WEFT_OP_SEND);
+			expect_op(test, f->b, 71 + k, WEFT_OP_RECV);
 		}
-		flow_free(test, f);
+		end_now(test, f);
 	}
 }
 
 /* Both ends write at once, and neither byte beside them changes. */
 static void flow_writes(struct kunit *test)
 {
-	struct weft_sq_wr *wr;
-	u32 i, k;
 	u8 *before;
 
-	before = kunit_kzalloc(test, 2 * END_MEMORY, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, before);
-	for (i = 0; i < ARRAY_SIZE(odd); i++) {
+	before = zeroed(test, 2 * END_MEMORY);
+	for (u32 i = 0; i < ARRAY_SIZE(odd); i++) {
 		struct flow *f = flow_odd(test, i);
 
-		for (k = 0; k < ARRAY_SIZE(lengths); k++) {
+		for (u32 k = 0; k < ARRAY_SIZE(lengths); k++) {
 			memcpy(before, f->a->memory, END_MEMORY);
 			memcpy(before + END_MEMORY, f->b->memory, END_MEMORY);
-			wr = end_wr(f->a, WEFT_OP_WRITE, 1, lengths[k]);
-			end_remote(wr, 300001);
-			end_post(f->a, wr);
-			wr = end_wr(f->b, WEFT_OP_WRITE, 5, lengths[k]);
-			end_remote(wr, 300003);
-			end_post(f->b, wr);
+			end_post_to(f->a, WEFT_OP_WRITE, 1, lengths[k], 300001);
+			end_post_to(f->b, WEFT_OP_WRITE, 5, lengths[k], 300003);
 			end_ring(f->a);
 			end_ring(f->b);
 			settle();
-			expect_done(test, f->a, 0x1000 + k, IB_WC_SUCCESS, WEFT_OP_WRITE,
-				    odd[i].what);
-			expect_done(test, f->b, 0x1000 + k, IB_WC_SUCCESS, WEFT_OP_WRITE,
-				    odd[i].what);
+			expect_op(test, f->a, 0x1000 + k, WEFT_OP_WRITE);
+			expect_op(test, f->b, 0x1000 + k, WEFT_OP_WRITE);
 			memcpy(before + END_MEMORY + 300001, before + 1, lengths[k]);
 			memcpy(before + 300003, before + END_MEMORY + 5, lengths[k]);
 			KUNIT_EXPECT_EQ_MSG(test, memcmp(before, f->a->memory, END_MEMORY), 0,
-					    "%s: %u", odd[i].what, lengths[k]);
+					    "%s: %u", what, lengths[k]);
 			KUNIT_EXPECT_EQ_MSG(test, memcmp(before + END_MEMORY, f->b->memory,
 							 END_MEMORY), 0,
-					    "%s: %u", odd[i].what, lengths[k]);
+					    "%s: %u", what, lengths[k]);
 		}
-		flow_free(test, f);
+		end_now(test, f);
 	}
-	kunit_kfree(test, before);
 }
 
 /* More reads than are allowed at once, from both ends, behind each other. */
 static void flow_reads(struct kunit *test)
 {
-	struct weft_sq_wr *wr;
-	u32 i, k;
-
-	for (i = 0; i < ARRAY_SIZE(odd); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(odd); i++) {
 		struct flow *f = flow_odd(test, i);
 
-		for (k = 0; k < 5; k++) {
-			wr = end_wr(f->a, WEFT_OP_READ, 20000 * k, 3 + 4999 * k);
-			end_remote(wr, 250000 + 20000 * k);
-			end_post(f->a, wr);
-			wr = end_wr(f->b, WEFT_OP_READ, 20000 * k, 3 + 4999 * k);
-			end_remote(wr, 250000 + 20000 * k);
-			end_post(f->b, wr);
+		for (u32 k = 0; k < 5; k++) {
+			end_post_to(f->a, WEFT_OP_READ, 20000 * k, 3 + 4999 * k,
+				    250000 + 20000 * k);
+			end_post_to(f->b, WEFT_OP_READ, 20000 * k, 3 + 4999 * k,
+				    250000 + 20000 * k);
 		}
 		end_ring(f->a);
 		end_ring(f->b);
 		settle();
-		for (k = 0; k < 5; k++) {
-			expect_done(test, f->a, 0x1000 + k, IB_WC_SUCCESS, WEFT_OP_READ,
-				    odd[i].what);
-			expect_done(test, f->b, 0x1000 + k, IB_WC_SUCCESS, WEFT_OP_READ,
-				    odd[i].what);
-			expect_same(test, f, 20000 * k, 250000 + 20000 * k, 3 + 4999 * k,
-				    odd[i].what);
-			expect_same(test, f, 250000 + 20000 * k, 20000 * k, 3 + 4999 * k,
-				    odd[i].what);
+		for (u32 k = 0; k < 5; k++) {
+			expect_op(test, f->a, 0x1000 + k, WEFT_OP_READ);
+			expect_op(test, f->b, 0x1000 + k, WEFT_OP_READ);
+			expect_same(test, f, 20000 * k, 250000 + 20000 * k, 3 + 4999 * k);
+			expect_same(test, f, 250000 + 20000 * k, 20000 * k, 3 + 4999 * k);
 		}
-		flow_free(test, f);
+		end_now(test, f);
 	}
 }
 
@@ -255,9 +217,7 @@ static void atomic(struct end *e, u8 opcode, u32 result, u32 remote, u64 compare
 
 static void flow_atomics(struct kunit *test)
 {
-	u32 i, k;
-
-	for (i = 0; i < ARRAY_SIZE(odd); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(odd); i++) {
 		struct flow *f = flow_odd(test, i);
 
 		*word(f->b, 4096) = 100;
@@ -267,16 +227,15 @@ static void flow_atomics(struct kunit *test)
 		atomic(f->a, WEFT_OP_FETCH_ADD, 24, 4096, -6ULL, 0);
 		end_ring(f->a);
 		settle();
-		for (k = 0; k < 4; k++)
-			expect_done(test, f->a, 0x1000 + k, IB_WC_SUCCESS,
-				    k == 0 || k == 3 ? WEFT_OP_FETCH_ADD : WEFT_OP_CMP_SWP,
-				    odd[i].what);
+		for (u32 k = 0; k < 4; k++)
+			expect_op(test, f->a, 0x1000 + k, k == 0 || k == 3 ?
+				    WEFT_OP_FETCH_ADD : WEFT_OP_CMP_SWP);
 		KUNIT_EXPECT_EQ(test, *word(f->a, 0), 100ULL);
 		KUNIT_EXPECT_EQ(test, *word(f->a, 8), 111ULL);
 		KUNIT_EXPECT_EQ(test, *word(f->a, 16), 5ULL);
 		KUNIT_EXPECT_EQ(test, *word(f->a, 24), 5ULL);
 		KUNIT_EXPECT_EQ(test, *word(f->b, 4096), -1ULL);
-		flow_free(test, f);
+		end_now(test, f);
 	}
 }
 
@@ -285,11 +244,8 @@ static void flow_order(struct kunit *test)
 {
 	struct flow *f = flow_odd(test, 3);
 	struct weft_sq_wr *wr;
-	struct weft_cqe cqe;
 
-	wr = end_wr(f->a, WEFT_OP_READ, 0, 5000);
-	end_remote(wr, 100000);
-	end_post(f->a, wr);
+	end_post_to(f->a, WEFT_OP_READ, 0, 5000, 100000);
 	wr = end_wr(f->a, WEFT_OP_WRITE_IMM, 0, 5000);
 	end_remote(wr, 200000);
 	wr->flags |= WEFT_WR_FENCE;
@@ -299,11 +255,10 @@ static void flow_order(struct kunit *test)
 	end_ring(f->a);
 	settle();
 	KUNIT_EXPECT_EQ(test, memcmp(f->b->memory + 100000, f->b->memory + 200000, 5000), 0);
-	KUNIT_ASSERT_TRUE(test, end_poll(f->b, &cqe));
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), WEFT_OP_RECV_WRITE_IMM);
-	KUNIT_EXPECT_EQ(test, cqe.ex, 77U);
-	KUNIT_EXPECT_EQ(test, cqe.byte_len, 5000U);
-	flow_free(test, f);
+	KUNIT_ASSERT_TRUE(test, end_poll(f->b));
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(f->b->cqe.word), WEFT_OP_RECV_WRITE_IMM);
+	KUNIT_EXPECT_EQ(test, f->b->cqe.ex, 77U);
+	KUNIT_EXPECT_EQ(test, f->b->cqe.byte_len, 5000U);
 }
 
 /* The end that asked for what it may not have learns which of its requests that was. */
@@ -321,16 +276,9 @@ static void flow_blame(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_qp_state(f->a->qp), IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, weft_qp_state(f->b->qp), IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, f->b->b->event, (int)IB_EVENT_QP_ACCESS_ERR);
-	expect_done(test, f->a, 0x1000, IB_WC_REM_ACCESS_ERR, 0, "a read");
+	expect_done(test, f->a, 0x1000, IB_WC_REM_ACCESS_ERR);
 	KUNIT_EXPECT_EQ(test, end_count(f->b, WEFT_CNT_TX_TERMINATES), 1ULL);
 	KUNIT_EXPECT_EQ(test, end_count(f->a, WEFT_CNT_RX_TERMINATES), 1ULL);
-	flow_free(test, f);
-}
-
-static u32 dice(u32 *state, u32 sides)
-{
-	*state = *state * 1664525 + 1013904223;
-	return (*state >> 8) % sides;
 }
 
 /* Posts something that only changes @from's peer above @at, or @from itself there. */
@@ -367,7 +315,6 @@ static void withdraw(struct end *e)
 static void flow_mixed(struct kunit *test)
 {
 	u32 i, k, round, state = 12345, from_a, from_b, done, sent[2];
-	struct weft_cqe cqe;
 
 	for (i = 0; i < ARRAY_SIZE(odd); i++) {
 		struct flow *f = flow_odd(test, i);
@@ -390,23 +337,25 @@ static void flow_mixed(struct kunit *test)
 			sent[0] = from_a;
 			sent[1] = from_b;
 			for (k = 0; k < 2; k++) {
-				for (done = 0; end_poll(ends[k], &cqe);) {
-					KUNIT_EXPECT_EQ_MSG(test, WEFT_CQE_STATUS(cqe.word),
-							    IB_WC_SUCCESS, "%s", odd[i].what);
-					if (WEFT_CQE_OPCODE(cqe.word) == WEFT_OP_RECV)
+				const struct weft_cqe *cqe = &ends[k]->cqe;
+
+				for (done = 0; end_poll(ends[k]);) {
+					KUNIT_EXPECT_EQ_MSG(test, WEFT_CQE_STATUS(cqe->word),
+							    IB_WC_SUCCESS, "%s", what);
+					if (WEFT_CQE_OPCODE(cqe->word) == WEFT_OP_RECV)
 						continue;
-					KUNIT_EXPECT_EQ(test, cqe.wr_id, 0x1000ULL + sent[k]++);
+					KUNIT_EXPECT_EQ(test, cqe->wr_id, 0x1000ULL + sent[k]++);
 					done++;
 				}
 				KUNIT_EXPECT_EQ_MSG(test, done, (u32)RECEIVES, "%s, round %u",
-						    odd[i].what, round);
+						    what, round);
 			}
 			withdraw(f->a);
 			withdraw(f->b);
 		}
 		KUNIT_EXPECT_EQ(test, weft_qp_state(f->a->qp), IB_QPS_RTS);
 		KUNIT_EXPECT_EQ(test, weft_qp_state(f->b->qp), IB_QPS_RTS);
-		flow_free(test, f);
+		end_now(test, f);
 	}
 }
 
@@ -416,8 +365,7 @@ static void flow_graceful_end(struct kunit *test)
 	struct flow *f = flow_odd(test, 7);
 
 	end_receive(f->b, 71, 200000, 50000);
-	end_post(f->a, end_wr(f->a, WEFT_OP_SEND, 0, 50000));
-	end_ring(f->a);
+	end_send(f->a, 0, 50000);
 	KUNIT_EXPECT_EQ(test, weft_engine_drain(f->a->qp), 0);
 	settle();
 	KUNIT_EXPECT_EQ(test, f->a->closing, 1);
@@ -426,34 +374,10 @@ static void flow_graceful_end(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_GT(test, f->b->peer_closed, 0);
 	KUNIT_EXPECT_EQ(test, weft_qp_state(f->b->qp), IB_QPS_RTS);
-	expect_same(test, f, 0, 200000, 50000, "a graceful end");
-	expect_done(test, f->b, 71, IB_WC_SUCCESS, WEFT_OP_RECV, "a graceful end");
-	flow_free(test, f);
+	expect_same(test, f, 0, 200000, 50000);
+	expect_op(test, f->b, 71, WEFT_OP_RECV);
 }
 
-static struct kunit_case flow_cases[] = {
-	KUNIT_CASE(flow_sends),
-	KUNIT_CASE(flow_writes),
-	KUNIT_CASE(flow_reads),
-	KUNIT_CASE(flow_atomics),
-	KUNIT_CASE(flow_order),
-	KUNIT_CASE(flow_blame),
-	KUNIT_CASE(flow_mixed),
-	KUNIT_CASE(flow_graceful_end),
-	{}
-};
-
-static int flow_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite flow_suite = {
-	.name = "weft_flow",
-	.suite_init = flow_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = flow_cases,
-};
-
-kunit_test_suite(flow_suite);
+A_SUITE(flow, fake, KUNIT_CASE(flow_sends), KUNIT_CASE(flow_writes), KUNIT_CASE(flow_reads),
+	KUNIT_CASE(flow_atomics), KUNIT_CASE(flow_order), KUNIT_CASE(flow_blame),
+	KUNIT_CASE(flow_mixed), KUNIT_CASE(flow_graceful_end));

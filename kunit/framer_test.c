@@ -1,37 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The framer by itself: what it tells of segments, and when, without a queue pair. Nothing
- * of DDP is known here either: a header is the first HDR bytes.
- */
-#include <kunit/test.h>
+/* The framer by itself: when it tells of which segment. A header is the first HDR bytes here. */
 #include <linux/skbuff.h>
 
 #include "mpa/framer.h"
+#include "suite.h"
 #include "wire/fpdu.h"
 
 #define HDR	6
 #define MOST	256
 
-/**
- * struct taker - who is told of segments
- * @f: the framer
- * @begun: segments that began, ended or not
- * @ended: how many of them ended
- * @waits: how often the next is to wait
- * @rows: how often a row was offered
- * @len: the length of the one under way
- * @got: bytes of it here
- * @bytes: the same
- */
+/* Who is told of segments. */
 struct taker {
-	struct weft_framer f;
-	u32 begun;
-	u32 ended;
-	u32 waits;
-	u32 rows;
-	u32 len;
-	u32 got;
-	u8 bytes[MOST];
+	struct weft_framer f;	/* the framer */
+	u32 begun;	/* segments that began, ended or not */
+	u32 ended;	/* how many of them ended */
+	u32 waits;	/* how often the next is to wait */
+	u32 rows;	/* how often a row was offered */
+	u32 len;	/* the length of the one under way */
+	u32 got;	/* bytes of it here */
+	u8 bytes[MOST];	/* the same */
 };
 
 static u8 byte_at(u32 i)
@@ -39,8 +26,7 @@ static u8 byte_at(u32 i)
 	return i * 5 + 3;
 }
 
-static enum weft_rx_verdict take_begin(void *ctx, const u8 *head, u32 have, u32 len,
-				       u32 *hdr_len)
+static enum weft_rx_verdict take_begin(void *ctx, const u8 *head, u32 have, u32 len, u32 *hdr_len)
 {
 	struct taker *t = ctx;
 
@@ -73,11 +59,9 @@ static enum weft_rx_verdict take_end(void *ctx)
 {
 	struct taker *t = ctx;
 
-	u32 i;
-
 	if (t->got != t->len)
 		return WEFT_RX_BAD;
-	for (i = 0; i < t->len; i++)
+	for (u32 i = 0; i < t->len; i++)
 		if (t->bytes[i] != byte_at(i))
 			return WEFT_RX_BAD;
 	t->ended++;
@@ -93,10 +77,7 @@ static u32 take_row(void *ctx, struct weft_packet *p, u32 offset, u32 end)
 }
 
 static const struct weft_segment_ops take_ops = {
-	.begin = take_begin,
-	.place = take_place,
-	.end = take_end,
-	.row = take_row,
+	.begin = take_begin, .place = take_place, .end = take_end, .row = take_row,
 };
 
 static enum weft_rx_verdict take_part(void *ctx, const u8 *from, u32 *len)
@@ -108,9 +89,8 @@ static enum weft_rx_verdict take_part(void *ctx, const u8 *from, u32 *len)
 
 static struct taker *taker(struct kunit *test, bool crc)
 {
-	struct taker *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct taker *t = zeroed(test, sizeof(*t));
 
-	KUNIT_ASSERT_NOT_NULL(test, t);
 	weft_framer_start(&t->f, &(struct weft_mpa_agreed){ .crc = crc, .marks_in = false }, NULL);
 	return t;
 }
@@ -241,10 +221,7 @@ static void framer_begins_again(struct kunit *test)
 	}
 }
 
-/*
- * A segment on the stage waits, and TCP offers what is behind its FPDU, also when there is a
- * receive meanwhile: that is not taken, least of all for the rest of the segment.
- */
+/* While a staged segment waits, no byte behind its FPDU is taken, least of all for its rest. */
 static void framer_staged_waits(struct kunit *test)
 {
 	u8 bytes[2 * MOST];
@@ -295,7 +272,6 @@ static void framer_rows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, give(test, t, bytes, n), n);
 	KUNIT_EXPECT_EQ(test, t->ended, 3U);
 	KUNIT_EXPECT_EQ(test, t->rows, 2U);
-
 	skb_put_data(skb, bytes, n);
 	KUNIT_ASSERT_TRUE(test, weft_packet_readable(skb));
 	p = weft_packet_begin(skb);
@@ -356,10 +332,9 @@ static void give_cut(struct kunit *test, struct taker *t, const u8 *bytes, u32 l
 /* A stream with markers, cut in two at each byte, and in packets of each length. */
 static void framer_markers(struct kunit *test)
 {
-	u8 *bytes = kunit_kzalloc(test, 16 * MOST, GFP_KERNEL);
+	u8 *bytes = zeroed(test, 16 * MOST);
 	u32 cut, n, way;
 
-	KUNIT_ASSERT_NOT_NULL(test, bytes);
 	for (way = 0; way < 4; way++) {
 		bool crc = way & 1;
 
@@ -386,10 +361,9 @@ static void framer_markers(struct kunit *test)
 /* A marker that points elsewhere ends the stream, and its FPDU is not placed under a CRC. */
 static void framer_wrong_marker(struct kunit *test)
 {
-	u8 *bytes = kunit_kzalloc(test, 16 * MOST, GFP_KERNEL);
+	u8 *bytes = zeroed(test, 16 * MOST);
 	u32 at, n, way, begun = 0;
 
-	KUNIT_ASSERT_NOT_NULL(test, bytes);
 	for (way = 0; way < 4; way++) {
 		bool crc = way & 1;
 
@@ -414,10 +388,9 @@ static void framer_wrong_marker(struct kunit *test)
 /* The reserved half of a marker means nothing, but its CRC covers it. */
 static void framer_marker_damage(struct kunit *test)
 {
-	u8 *bytes = kunit_kzalloc(test, 16 * MOST, GFP_KERNEL);
+	u8 *bytes = zeroed(test, 16 * MOST);
 	u32 at, n, way;
 
-	KUNIT_ASSERT_NOT_NULL(test, bytes);
 	for (way = 0; way < 2; way++) {
 		n = marked(bytes, way);
 		for (at = 0; at < n; at += WEFT_MARKER_EVERY) {
@@ -437,10 +410,9 @@ static void framer_marker_damage(struct kunit *test)
 /* A segment that waits: under a CRC it is here, and is placed later; else its bytes stay. */
 static void framer_marked_waits(struct kunit *test)
 {
-	u8 *bytes = kunit_kzalloc(test, 16 * MOST, GFP_KERNEL);
+	u8 *bytes = zeroed(test, 16 * MOST);
 	u32 n, taken, way, first;
 
-	KUNIT_ASSERT_NOT_NULL(test, bytes);
 	for (way = 0; way < 2; way++) {
 		struct taker *t = marked_taker(test, way);
 
@@ -466,24 +438,8 @@ static void framer_marked_waits(struct kunit *test)
 	}
 }
 
-static struct kunit_case framer_cases[] = {
-	KUNIT_CASE(framer_tells),
-	KUNIT_CASE(framer_damage),
-	KUNIT_CASE(framer_waits_for_the_crc),
-	KUNIT_CASE(framer_begins_again),
-	KUNIT_CASE(framer_staged_waits),
-	KUNIT_CASE(framer_refused),
-	KUNIT_CASE(framer_rows),
-	KUNIT_CASE(framer_markers),
-	KUNIT_CASE(framer_wrong_marker),
-	KUNIT_CASE(framer_marker_damage),
-	KUNIT_CASE(framer_marked_waits),
-	{}
-};
-
-static struct kunit_suite framer_suite = {
-	.name = "weft_framer",
-	.test_cases = framer_cases,
-};
-
-kunit_test_suite(framer_suite);
+A_SUITE(framer, no, KUNIT_CASE(framer_tells), KUNIT_CASE(framer_damage),
+	KUNIT_CASE(framer_waits_for_the_crc), KUNIT_CASE(framer_begins_again),
+	KUNIT_CASE(framer_staged_waits), KUNIT_CASE(framer_refused), KUNIT_CASE(framer_rows),
+	KUNIT_CASE(framer_markers), KUNIT_CASE(framer_wrong_marker),
+	KUNIT_CASE(framer_marker_damage), KUNIT_CASE(framer_marked_waits));

@@ -7,11 +7,9 @@
 
 static struct weft_gather *gather_of(struct kunit *test)
 {
-	struct weft_consumer *kernel = kunit_kzalloc(test, sizeof(*kernel), GFP_KERNEL);
+	struct weft_consumer *kernel = zeroed(test, sizeof(*kernel));
 
-	KUNIT_ASSERT_NOT_NULL(test, kernel);
-	kernel->qp = kunit_kzalloc(test, sizeof(*kernel->qp), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, kernel->qp);
+	kernel->qp = zeroed(test, sizeof(*kernel->qp));
 	spin_lock_init(&kernel->qp->post_lock);
 	weft_gather_init(&kernel->gather);
 	return &kernel->gather;
@@ -52,9 +50,8 @@ static u32 sent_at_once(struct weft_gather *gather)
 static void gather_tries(struct kunit *test)
 {
 	struct weft_gather *gather = gather_of(test);
-	u32 pause;
 
-	for (pause = WEFT_GATHER_SOON; pause < WEFT_GATHER_LATE; pause *= 2) {
+	for (u32 pause = WEFT_GATHER_SOON; pause < WEFT_GATHER_LATE; pause *= 2) {
 		KUNIT_EXPECT_EQ(test, sent_at_once(gather), pause);
 		KUNIT_EXPECT_TRUE(test, end(gather));
 	}
@@ -67,11 +64,10 @@ static void gather_tries(struct kunit *test)
 static void gather_goes_on(struct kunit *test)
 {
 	struct weft_gather *gather = gather_of(test);
-	u32 round, num;
 
 	sent_at_once(gather);
-	for (round = 0; round < 3; round++) {
-		for (num = round ? 0 : 1; num < WEFT_GATHER_MOST - 1; num++)
+	for (u32 round = 0; round < 3; round++) {
+		for (u32 num = round ? 0 : 1; num < WEFT_GATHER_MOST - 1; num++)
 			KUNIT_ASSERT_TRUE(test, holds(gather));
 		KUNIT_ASSERT_FALSE(test, holds(gather));
 	}
@@ -85,18 +81,17 @@ static void gather_learns(struct kunit *test)
 {
 	struct weft_gather *gather = gather_of(test);
 	const u32 depth = WEFT_GATHER_LEAST + 2;
-	u32 round, num;
 
 	sent_at_once(gather);
-	for (num = 1; num < depth; num++)
+	for (u32 num = 1; num < depth; num++)
 		KUNIT_ASSERT_TRUE(test, holds(gather));
 	KUNIT_ASSERT_TRUE(test, end(gather));
-	for (round = 0; round < 2 * WEFT_GATHER_SOON; round++) {
-		for (num = 1; num < depth; num++)
+	for (u32 round = 0; round < 2 * WEFT_GATHER_SOON; round++) {
+		for (u32 num = 1; num < depth; num++)
 			KUNIT_ASSERT_TRUE(test, holds(gather));
 		KUNIT_ASSERT_FALSE(test, holds(gather));
 	}
-	for (num = 1; num < WEFT_GATHER_MOST; num++)
+	for (u32 num = 1; num < WEFT_GATHER_MOST; num++)
 		KUNIT_ASSERT_TRUE(test, holds(gather));
 	KUNIT_ASSERT_FALSE(test, holds(gather));
 	KUNIT_EXPECT_EQ(test, gather->enough, WEFT_GATHER_MOST);
@@ -106,13 +101,12 @@ static void gather_learns(struct kunit *test)
 static void gather_ends(struct kunit *test)
 {
 	struct weft_gather *gather = gather_of(test);
-	u32 num;
 
 	sent_at_once(gather);
-	for (num = 1; num < WEFT_GATHER_LEAST; num++)
+	for (u32 num = 1; num < WEFT_GATHER_LEAST; num++)
 		KUNIT_EXPECT_TRUE(test, holds(gather));
 	KUNIT_EXPECT_TRUE(test, end(gather));
-	for (num = 0; num < WEFT_GATHER_LEAST - 1; num++)
+	for (u32 num = 0; num < WEFT_GATHER_LEAST - 1; num++)
 		KUNIT_EXPECT_TRUE(test, holds(gather));
 	KUNIT_EXPECT_TRUE(test, end(gather));
 	KUNIT_EXPECT_EQ(test, sent_at_once(gather), 4U * WEFT_GATHER_SOON);
@@ -169,7 +163,6 @@ static void gather_timer(struct kunit *test)
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
 	struct weft_wq_ctl *ctl = b->engine.qp.sq.mem;
 	const struct ib_send_wr *bad;
-	int ms;
 
 	give_to_kernel(test, b);
 	gather = &b->engine.qp.consumer->gather;
@@ -183,14 +176,13 @@ static void gather_timer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)gather->held, 1U);
 	KUNIT_EXPECT_GT(test, ktime_to_ns(hrtimer_get_remaining(&gather->timer)), WEFT_GATHER_NS);
 	local_bh_enable();
-	for (ms = 0; ms < 1000 && READ_ONCE(ctl->need_doorbell); ms++)
+	for (int ms = 0; ms < 1000 && READ_ONCE(ctl->need_doorbell); ms++)
 		usleep_range(1000, 2000);
 	flush_work(&b->engine.qp.worker.work);
 	flush_work(&b->engine.qp.consumer->near);
 	KUNIT_EXPECT_EQ(test, ctl->need_doorbell, 0U);
 	KUNIT_EXPECT_EQ(test, wanted_of(&b->engine.qp), BIT(WEFT_WANT_TX));
 	KUNIT_EXPECT_EQ(test, (u32)gather->held, 0U);
-
 	b->engine.qp.initiator = false;
 	gather->until = 0;
 	weft_ring_need_doorbell(&b->engine.qp.sq, true);
@@ -198,25 +190,10 @@ static void gather_timer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ctl->need_doorbell, 0U);
 	b->engine.qp.state = IB_QPS_ERR;
 	weft_qp_unlock(&b->engine.qp);
-	teardown(b);
+	end_now(test, b);
 	KUNIT_EXPECT_NULL(test, b->engine.qp.consumer);
 }
 
-static struct kunit_case gather_cases[] = {
-	KUNIT_CASE(gather_tries),
-	KUNIT_CASE(gather_goes_on),
-	KUNIT_CASE(gather_learns),
-	KUNIT_CASE(gather_ends),
-	KUNIT_CASE(gather_waits),
-	KUNIT_CASE(gather_timer),
-	{}
-};
-
-static struct kunit_suite gather_suite = {
-	.name = "weft_gather",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = gather_cases,
-};
-
-kunit_test_suite(gather_suite);
+A_SUITE(gather, bench, KUNIT_CASE(gather_tries), KUNIT_CASE(gather_goes_on),
+	KUNIT_CASE(gather_learns), KUNIT_CASE(gather_ends), KUNIT_CASE(gather_waits),
+	KUNIT_CASE(gather_timer));

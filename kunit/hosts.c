@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Hosts whose connections are made over fake streams; see hosts.h. */
 #include <linux/inet.h>
-#include <linux/slab.h>
 
-#include "bench.h"
-#include "ends.h"
 #include "hosts.h"
 
 /* What a peer asks and answers: revision 2, CRCs, two reads, an indication by a Write. */
@@ -72,7 +69,6 @@ static void address(struct sockaddr_storage *to, const char *text, u16 port)
 	v4->sin_addr.s_addr = in_aton(text);
 }
 
-/* Prepares an identifier of iw_cm's. */
 void host_id(struct host *h, struct iw_cm_id *id)
 {
 	memset(id, 0, sizeof(*id));
@@ -87,23 +83,15 @@ void host_id(struct host *h, struct iw_cm_id *id)
 	id->remote_addr = id->m_remote_addr;
 }
 
-/**
- * host_new() - make a host
- * @test: the test
- *
- * Context: process.
- * Return: the host, its queue pair in INIT.
- */
+/* Makes a host whose queue pair is in INIT. */
 struct host *host_new(struct kunit *test)
 {
-	struct host *h = kunit_kzalloc(test, sizeof(*h), GFP_KERNEL);
+	struct host *h = zeroed(test, sizeof(*h));
 	struct weft_device *dev;
 	struct weft_qp *qp;
 
-	KUNIT_ASSERT_NOT_NULL(test, h);
-	h->b = setup(test, 0);
-	h->cm = kunit_kzalloc(test, sizeof(*h->cm), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, h->cm);
+	h->b = bench_make(test, 0);
+	h->cm = zeroed(test, sizeof(*h->cm));
 	dev = &h->b->dev;
 	qp = &h->b->engine.qp;
 	INIT_LIST_HEAD(&dev->conns);
@@ -131,16 +119,6 @@ struct host *host_new(struct kunit *test)
 	return h;
 }
 
-/* Makes the queue pair one that can be connected again. */
-void host_reset_qp(struct host *h)
-{
-	struct weft_qp *qp = &h->b->engine.qp;
-
-	settle();
-	weft_engine_reset(qp);
-	qp->state = IB_QPS_INIT;
-}
-
 /* Ends the device's connections, and the device. */
 void host_free(struct kunit *test, struct host *h)
 {
@@ -149,31 +127,23 @@ void host_free(struct kunit *test, struct host *h)
 	KUNIT_EXPECT_EQ(test, h->refs, 0);
 	KUNIT_EXPECT_PTR_EQ(test, h->b->engine.qp.user, NULL);
 	KUNIT_EXPECT_EQ(test, kref_read(&h->b->entry.refs), 1U);
-	teardown(h->b);
+	teardown(test, h->b);
 	weft_lane_put(h->b->dev.lane);
 	free_percpu(h->b->dev.counters);
 }
 
-/* What iw_cm was told next, or NULL. */
-const struct host_event *host_next(struct host *h)
+/* What iw_cm was told next is this. */
+const struct host_event *host_expect(struct kunit *test, struct host *h, int event, int status)
 {
-	return h->seen < h->events ? &h->log[h->seen++] : NULL;
-}
+	const struct host_event *e = &h->log[h->seen];
 
-/* Expects that iw_cm was told this next. */
-void host_expect(struct kunit *test, struct host *h, int event, int status)
-{
-	const struct host_event *e = host_next(h);
-
-	if (!e) {
-		KUNIT_FAIL(test, "event %d is missing", event);
-		return;
-	}
+	KUNIT_ASSERT_LT_MSG(test, h->seen, h->events, "event %d is missing", event);
+	h->seen++;
 	KUNIT_EXPECT_EQ(test, e->event, event);
 	KUNIT_EXPECT_EQ(test, e->status, status);
+	return e;
 }
 
-/* Expects that iw_cm was told nothing else. */
 void host_expect_silence(struct kunit *test, struct host *h)
 {
 	KUNIT_EXPECT_EQ(test, h->seen, h->events);
@@ -232,10 +202,7 @@ void host_expire(struct host *h)
 int host_connect_with(struct host *h, const void *private, u16 len)
 {
 	struct iw_cm_conn_param param = {
-		.private_data = private,
-		.private_data_len = len,
-		.ird = 2,
-		.ord = 2,
+		.private_data = private, .private_data_len = len, .ird = 2, .ord = 2,
 		.qpn = h->b->engine.qp.acc.qpn,
 	};
 
@@ -249,7 +216,7 @@ int host_connect(struct host *h, const char *private)
 }
 
 /* Somebody who listens at HOST_PORT: the test. */
-struct fake *server_new(struct kunit *test)
+static struct fake *server_new(struct kunit *test)
 {
 	struct fake *server = fake_open(NULL, NULL);
 	struct sockaddr_storage addr;
@@ -288,25 +255,14 @@ struct fake *host_call(const char *addr)
 	return fake_call(&init_net, &from, &to);
 }
 
-/**
- * peer_reads() - read the frame that the host sent
- * @test: the test
- * @peer: the test's end
- * @reply: it is a Reply
- * @frame: written
- * @private: its private data, 512 bytes
- *
- * Context: process.
- * Return: false if there is none.
- */
+/* Reads the frame that the host sent, and up to 512 bytes of private data. False: there is none. */
 bool peer_reads(struct kunit *test, struct fake *peer, bool reply, struct weft_mpa_frame *frame,
 		u8 *private)
 {
-	u8 *buf = kunit_kzalloc(test, WEFT_MPA_MAX_FRAME, GFP_KERNEL);
+	u8 *buf = zeroed(test, WEFT_MPA_MAX_FRAME);
 	u32 len, at;
 	int n;
 
-	KUNIT_ASSERT_NOT_NULL(test, buf);
 	settle();
 	n = peer->llp.class->recv(&peer->llp, buf, WEFT_MPA_HDR_LEN);
 	if (n != WEFT_MPA_HDR_LEN)
@@ -328,11 +284,10 @@ bool peer_reads(struct kunit *test, struct fake *peer, bool reply, struct weft_m
 void peer_sends_with(struct kunit *test, struct fake *peer, const struct weft_mpa_frame *frame,
 		     const void *private, u16 private_len)
 {
-	u8 *buf = kunit_kzalloc(test, WEFT_MPA_MAX_FRAME, GFP_KERNEL);
+	u8 *buf = zeroed(test, WEFT_MPA_MAX_FRAME);
 	struct weft_mpa_frame with = *frame;
 	u32 len;
 
-	KUNIT_ASSERT_NOT_NULL(test, buf);
 	with.private_len = private_len;
 	len = weft_mpa_encode(buf, &with, private);
 	KUNIT_ASSERT_NE(test, len, 0U);
@@ -346,6 +301,72 @@ void peer_sends(struct kunit *test, struct fake *peer, const struct weft_mpa_fra
 		const char *private)
 {
 	peer_sends_with(test, peer, frame, private, strlen(private));
+}
+
+/* --- meetings --- */
+
+static void meeting_end(struct kunit *test, void *what)
+{
+	struct meeting *m = what;
+
+	host_expect_silence(test, m->h);
+	if (m->server)
+		weft_llp_close(&m->server->llp, true);
+	else
+		weft_iw_destroy_listen(&m->listener);
+	if (m->peer)
+		weft_llp_close(&m->peer->llp, true);
+	host_free(test, m->h);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+/* Makes a host, and a server for it or a peer that has connected to its listener. */
+struct meeting *meeting_new(struct kunit *test, bool visited)
+{
+	struct meeting *m = zeroed(test, sizeof(*m));
+
+	m->private = zeroed(test, WEFT_MPA_MAX_PRIVATE);
+	fake_begin();
+	m->h = host_new(test);
+	if (visited) {
+		host_id(m->h, &m->listener);
+		KUNIT_ASSERT_EQ(test, host_listen(m->h, &m->listener, "10.0.0.1", 5), 0);
+		m->peer = host_call("10.0.0.1");
+		KUNIT_ASSERT_NOT_NULL(test, m->peer);
+		settle();
+	} else {
+		m->server = server_new(test);
+	}
+	at_end(test, meeting_end, m);
+	return m;
+}
+
+/* The server has the host's next connection. */
+void meeting_accept(struct kunit *test, struct meeting *m)
+{
+	m->peer = server_accept(m->server);
+	KUNIT_ASSERT_NOT_NULL(test, m->peer);
+}
+
+/* The peer reads a Request of the host's, or a Reply. */
+void meeting_reads(struct kunit *test, struct meeting *m, bool reply)
+{
+	KUNIT_ASSERT_TRUE(test, peer_reads(test, m->peer, reply, &m->frame, m->private));
+}
+
+/* The peer breaks the connection off. */
+void meeting_peer_goes(struct meeting *m)
+{
+	weft_llp_close(&m->peer->llp, true);
+	m->peer = NULL;
+	settle();
+}
+
+/* Prepares the identifier that answers the Request of a CONNECT_REQUEST. */
+void meeting_announced(struct meeting *m, const struct host_event *e)
+{
+	host_id(m->h, &m->id);
+	m->id.provider_data = e->provider_data;
 }
 
 /* --- suites --- */

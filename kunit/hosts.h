@@ -1,79 +1,60 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * A device whose connections are made over fake streams, a queue pair on it, and an
- * application that notes what iw_cm would be told: one host. The peer is the test.
- */
+/* A device on fake streams, a queue pair and an application that notes iw_cm's events: a host. */
 #ifndef WEFT_KUNIT_HOSTS_H
 #define WEFT_KUNIT_HOSTS_H
 
-#include <kunit/test.h>
 #include <rdma/iw_cm.h>
 #include <rdma/rdma_cm.h>
 
 #include "conn/conn.h"
-#include "fake_llp.h"
-
-struct bench;
+#include "ends.h"
 
 #define HOST_EVENTS	128
 #define HOST_PORT	7174
 
-/**
- * struct host_event - what iw_cm was told
- * @event: enum iw_cm_event_type
- * @status: 0 or a negative errno value
- * @ird: as the event has it
- * @ord: likewise
- * @provider_data: likewise
- * @named: the event has both addresses
- * @private_len: bytes of private data
- * @private: they
- */
+/* What iw_cm was told. */
 struct host_event {
-	int event;
-	int status;
-	u8 ird;
-	u8 ord;
-	void *provider_data;
-	bool named;
-	u8 private_len;
-	u8 private[U8_MAX];
+	int event;	/* enum iw_cm_event_type */
+	int status;	/* 0 or a negative errno value */
+	u8 ird;	/* as the event has it */
+	u8 ord;	/* likewise */
+	void *provider_data;	/* likewise */
+	bool named;	/* the event has both addresses */
+	u8 private_len;	/* bytes of private data */
+	u8 private[U8_MAX];	/* they */
 };
 
-/**
- * struct host - a device and its application
- * @b: the device, its queue pair and what that needs
- * @cm: rdma_cm's identifier
- * @id: iw_cm's
- * @refs: references that are held on @id
- * @refuses: what a CONNECT_REQUEST returns: 0, or an error if iw_cm's queue is full
- * @lossy: how many events are to fail first
- * @log: what was told, in order
- * @events: how many of @log
- * @seen: how many of them a test has looked at
- */
+/* A device and its application. */
 struct host {
-	struct bench *b;
-	struct rdma_cm_id *cm;
-	struct iw_cm_id id;
-	int refs;
-	int refuses;
-	int lossy;
-	struct host_event log[HOST_EVENTS];
-	u32 events;
-	u32 seen;
+	struct bench *b;	/* the device, its queue pair and what that needs */
+	struct rdma_cm_id *cm;	/* rdma_cm's identifier */
+	struct iw_cm_id id;	/* iw_cm's */
+	int refs;	/* references that are held on @id */
+	int refuses; /* what a CONNECT_REQUEST returns: 0, or an error if iw_cm's queue is full */
+	int lossy;	/* how many events are to fail first */
+	struct host_event log[HOST_EVENTS];	/* what was told, in order */
+	u32 events;	/* how many of @log */
+	u32 seen;	/* how many of them a test has looked at */
+};
+
+/* A host, and a server that it connects to, or a peer that connects to its listener. */
+struct meeting {
+	struct host *h;
+	struct fake *server;	/* NULL: the host listens */
+	struct fake *peer;	/* the test's end, or NULL */
+	struct iw_cm_id listener;	/* iw_cm's identifier of the listener */
+	struct iw_cm_id id;	/* and of what it was told of */
+	struct weft_mpa_frame frame;	/* what the peer has read last */
+	u8 *private;	/* its private data */
 };
 
 struct host *host_new(struct kunit *test);
 void host_free(struct kunit *test, struct host *h);
-void host_reset_qp(struct host *h);
-const struct host_event *host_next(struct host *h);
-void host_expect(struct kunit *test, struct host *h, int event, int status);
+const struct host_event *host_expect(struct kunit *test, struct host *h, int event, int status);
 void host_expect_silence(struct kunit *test, struct host *h);
 struct weft_conn *host_conn(struct host *h);
 enum weft_conn_state host_state(struct host *h);
 
-struct fake *server_new(struct kunit *test);
 struct fake *server_accept(struct fake *server);
 struct weft_device *host_dev(struct host *h);
 struct weft_qp *host_qp(struct host *h);
@@ -93,6 +74,12 @@ void peer_sends_with(struct kunit *test, struct fake *peer, const struct weft_mp
 
 extern const struct weft_mpa_frame a_request;
 extern const struct weft_mpa_frame a_reply;
+
+struct meeting *meeting_new(struct kunit *test, bool visited);
+void meeting_accept(struct kunit *test, struct meeting *m);
+void meeting_reads(struct kunit *test, struct meeting *m, bool reply);
+void meeting_peer_goes(struct meeting *m);
+void meeting_announced(struct meeting *m, const struct host_event *e);
 
 int host_suite_init(struct kunit_suite *suite);
 void host_suite_exit(struct kunit_suite *suite);

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Messages between placement and delivery, without a queue pair: which segment may come, when
- * a message is whole, that each is delivered once and in its turn.
- */
-#include <kunit/test.h>
-
+/* Messages before delivery: which segment may come, when one is whole, that each comes once. */
 #include "rx/inbound.h"
+#include "suite.h"
 #include "wire/ddp.h"
 
 #define MAX_SGE	2U
 
+static void window_end(struct kunit *test, void *window)
+{
+	weft_window_destroy(window);
+}
+
 static struct weft_window *window(struct kunit *test)
 {
-	struct weft_window *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+	struct weft_window *w = zeroed(test, sizeof(*w));
 
-	KUNIT_ASSERT_NOT_NULL(test, w);
 	KUNIT_ASSERT_EQ(test, weft_window_init(w, 1, MAX_SGE, NULL), 0);
 	weft_window_start(w);
+	at_end(test, window_end, w);
 	return w;
 }
 
@@ -38,21 +39,20 @@ static u8 segment(struct weft_window *w, u32 msn, u32 mo, u32 len, bool last)
 static void window_has_room(struct kunit *test)
 {
 	struct weft_window *w = window(test);
-	u32 width, i, j;
 
-	for (width = 1; width <= WEFT_WINDOW; width += WEFT_WINDOW - 1) {
+	for (u32 width = 1; width <= WEFT_WINDOW; width += WEFT_WINDOW - 1) {
 		KUNIT_ASSERT_EQ(test, w->size, width);
-		for (i = 0; i < width; i++) {
+		for (u32 i = 0; i < width; i++) {
 			struct weft_inbound *m = weft_window_at(w, w->next + i);
 
 			KUNIT_EXPECT_FALSE(test, m->recv.active);
-			for (j = 0; j < MAX_SGE; j++)
+			for (u32 j = 0; j < MAX_SGE; j++)
 				m->recv.sge[j].addr = i * MAX_SGE + j;
 		}
-		for (i = 0; i < width; i++) {
+		for (u32 i = 0; i < width; i++) {
 			struct weft_inbound *m = weft_window_at(w, w->next + i);
 
-			for (j = 0; j < MAX_SGE; j++)
+			for (u32 j = 0; j < MAX_SGE; j++)
 				KUNIT_EXPECT_EQ(test, m->recv.sge[j].addr, (u64)i * MAX_SGE + j);
 		}
 		/* A second time nothing is left to do. */
@@ -60,7 +60,6 @@ static void window_has_room(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, weft_window_init(w, WEFT_WINDOW, MAX_SGE, NULL), 0);
 		weft_window_start(w);
 	}
-	weft_window_destroy(w);
 }
 
 /* A message grows by its segments, and is whole with the last. */
@@ -78,7 +77,6 @@ static void window_message_grows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 60, 7, true), 0);
 	KUNIT_EXPECT_PTR_EQ(test, weft_window_ready(w), m);
 	KUNIT_EXPECT_EQ(test, m->len, 67U);
-	weft_window_destroy(w);
 }
 
 /* What the last segment tells is there when the message is delivered. */
@@ -90,13 +88,11 @@ static void window_message_tells(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, weft_window_ready(w));
 	KUNIT_EXPECT_EQ(test, weft_window_ready(w)->opcode, WEFT_RDMAP_SEND_SE_INV);
 	KUNIT_EXPECT_EQ(test, weft_window_ready(w)->ex, 0x1234U);
-	weft_window_destroy(w);
 }
 
 static void window_refuses(struct kunit *test)
 {
 	struct weft_window *w = window(test);
-	u32 i;
 
 	/* Numbers begin at 1: behind the window, and before it. */
 	KUNIT_EXPECT_EQ(test, segment(w, 1 + w->size, 0, 4, true), WEFT_DU_MSN_RANGE);
@@ -116,12 +112,11 @@ static void window_refuses(struct kunit *test)
 	weft_window_start(w);
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 4, false), 0);
 	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1, 4), 0);
-	for (i = 1; i <= w->size; i++)
+	for (u32 i = 1; i <= w->size; i++)
 		KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1 + i, 0), WEFT_DU_MSN_RANGE);
 	weft_window_pass(w);
 	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1, 0), WEFT_DU_MSN_RANGE);
 	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 2, 0), 0);
-	weft_window_destroy(w);
 }
 
 /* A whole message is delivered once, and the next begins from nothing. */
@@ -137,7 +132,6 @@ static void window_delivers_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 50, true), WEFT_DU_MSN_RANGE);
 	KUNIT_EXPECT_EQ(test, segment(w, 2, 0, 0, true), 0);
 	KUNIT_EXPECT_NOT_NULL(test, weft_window_ready(w));
-	weft_window_destroy(w);
 }
 
 /* Numbers go on behind 2^32 - 1 with 0. */
@@ -148,8 +142,7 @@ static void window_wraps(struct kunit *test)
 
 	w->next = msn;
 	for (i = 0; i < 10; i++, msn++) {
-		KUNIT_EXPECT_EQ(test, segment(w, msn + w->size, 0, 8, true),
-				WEFT_DU_MSN_RANGE);
+		KUNIT_EXPECT_EQ(test, segment(w, msn + w->size, 0, 8, true), WEFT_DU_MSN_RANGE);
 		KUNIT_EXPECT_EQ(test, segment(w, msn, 0, 8, false), 0);
 		KUNIT_EXPECT_NULL(test, weft_window_ready(w));
 		KUNIT_EXPECT_EQ(test, segment(w, msn, 8, 8, true), 0);
@@ -158,7 +151,6 @@ static void window_wraps(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, segment(w, msn, 0, 8, true), WEFT_DU_MSN_RANGE);
 	}
 	KUNIT_EXPECT_EQ(test, w->next, 5U);
-	weft_window_destroy(w);
 }
 
 /* A new stream knows nothing of what was on its way. */
@@ -175,7 +167,6 @@ static void window_starts_anew(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, weft_window_ready(w));
 	KUNIT_EXPECT_FALSE(test, weft_window_at(w, w->next)->recv.active);
 	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1, 0), 0);
-	weft_window_destroy(w);
 }
 
 /* The length of a Write is that of its segments, and the next begins anew. */
@@ -195,21 +186,7 @@ static void written_adds_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w.len, 4U);
 }
 
-static struct kunit_case inbound_cases[] = {
-	KUNIT_CASE(window_has_room),
-	KUNIT_CASE(window_message_grows),
-	KUNIT_CASE(window_message_tells),
-	KUNIT_CASE(window_refuses),
-	KUNIT_CASE(window_delivers_once),
-	KUNIT_CASE(window_wraps),
-	KUNIT_CASE(window_starts_anew),
-	KUNIT_CASE(written_adds_up),
-	{}
-};
-
-static struct kunit_suite inbound_suite = {
-	.name = "weft_inbound",
-	.test_cases = inbound_cases,
-};
-
-kunit_test_suite(inbound_suite);
+A_SUITE(inbound, no, KUNIT_CASE(window_has_room), KUNIT_CASE(window_message_grows),
+	KUNIT_CASE(window_message_tells), KUNIT_CASE(window_refuses),
+	KUNIT_CASE(window_delivers_once), KUNIT_CASE(window_wraps), KUNIT_CASE(window_starts_anew),
+	KUNIT_CASE(written_adds_up));

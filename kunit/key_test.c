@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The checks between a key and memory: which key, whose, for what, and where.
- * They are the whole defence against a peer that names memory at will.
- */
-#include <kunit/test.h>
-
+/* The checks of a key: which, whose, for what, and where. Peers name memory at will. */
 #include "memory/mr.h"
+#include "suite.h"
 
 #define STAG	0x00012342U
 #define IOVA	0x100000ULL
@@ -18,9 +14,8 @@ static struct ib_pd pd, other_pd;
 
 static struct weft_mr *region(struct kunit *test, u64 iova, u64 length)
 {
-	struct weft_mr *mr = kunit_kzalloc(test, sizeof(*mr), GFP_KERNEL);
+	struct weft_mr *mr = zeroed(test, sizeof(*mr));
 
-	KUNIT_ASSERT_NOT_NULL(test, mr);
 	mr->stag = STAG;
 	mr->pd = &pd;
 	mr->access = ALL_RIGHTS;
@@ -67,17 +62,15 @@ static void key_against_oracle(struct kunit *test)
 {
 	const u64 first = 5, length = 7, top = 20;
 	struct weft_mr *mr = region(test, first, length);
-	u64 addr, len, byte;
 
-	for (addr = 0; addr < top; addr++) {
-		for (len = 1; len < top; len++) {
+	for (u64 addr = 0; addr < top; addr++) {
+		for (u64 len = 1; len < top; len++) {
 			bool inside = true;
 
-			for (byte = addr; byte < addr + len; byte++)
+			for (u64 byte = addr; byte < addr + len; byte++)
 				inside &= byte >= first && byte < first + length;
-			KUNIT_EXPECT_EQ_MSG(test, at(mr, addr, len) == WEFT_KEY_OK,
-					    inside, "addr %llu len %llu",
-					    addr, len);
+			KUNIT_EXPECT_EQ_MSG(test, at(mr, addr, len) == WEFT_KEY_OK, inside,
+					    "addr %llu len %llu", addr, len);
 		}
 	}
 }
@@ -91,9 +84,7 @@ static void key_wraps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, at(mr, 2, U64_MAX), WEFT_KEY_WRAP);
 	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, U64_MAX), WEFT_KEY_WRAP);
 	/* Ends inside the region once it has gone round */
-	KUNIT_EXPECT_EQ(test, at(mr, IOVA + 0x1000, U64_MAX - 0xf00),
-			WEFT_KEY_WRAP);
-
+	KUNIT_EXPECT_EQ(test, at(mr, IOVA + 0x1000, U64_MAX - 0xf00), WEFT_KEY_WRAP);
 	/* A region may itself end where addresses end. */
 	mr = region(test, U64_MAX - 4095, 4096);
 	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX - 4095, 4096), WEFT_KEY_OK);
@@ -111,8 +102,7 @@ static void key_all_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, at(mr, 0, 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 2), WEFT_KEY_WRAP);
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, 0, 1, 0),
-			WEFT_KEY_PD);
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, 0, 1, 0), WEFT_KEY_PD);
 }
 
 static void key_rights(struct kunit *test)
@@ -122,29 +112,22 @@ static void key_rights(struct kunit *test)
 		IB_ACCESS_REMOTE_WRITE, IB_ACCESS_REMOTE_ATOMIC,
 	};
 	struct weft_mr *mr = region(test, IOVA, LENGTH);
-	size_t have, need;
 
-	for (have = 0; have < ARRAY_SIZE(rights); have++) {
+	for (size_t have = 0; have < ARRAY_SIZE(rights); have++) {
 		mr->access = rights[have];
-		for (need = 0; need < ARRAY_SIZE(rights); need++)
+		for (size_t need = 0; need < ARRAY_SIZE(rights); need++)
 			KUNIT_EXPECT_EQ_MSG(test,
-					    weft_mr_check(mr, STAG, &pd, 0, IOVA, 1,
-							  rights[need]),
-					    have == need ? WEFT_KEY_OK :
-							   WEFT_KEY_ACCESS,
-					    "has %#x, needs %#x", rights[have],
-					    rights[need]);
+					    weft_mr_check(mr, STAG, &pd, 0, IOVA, 1, rights[need]),
+					    have == need ? WEFT_KEY_OK : WEFT_KEY_ACCESS,
+					    "has %#x, needs %#x", rights[have], rights[need]);
 		/* One of two is not enough. */
-		KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &pd, 0, IOVA, 1,
-						    rights[have] |
-						    rights[(have + 1) % 4]),
-				WEFT_KEY_ACCESS);
+		KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &pd, 0, IOVA, 1, rights[have] |
+						    rights[(have + 1) % 4]), WEFT_KEY_ACCESS);
 	}
 
 	/* Reading for a send of one's own needs no right. */
 	mr->access = 0;
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &pd, 0, IOVA, 1, 0),
-			WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &pd, 0, IOVA, 1, 0), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 1), WEFT_KEY_ACCESS);
 }
 
@@ -152,11 +135,9 @@ static void key_domain(struct kunit *test)
 {
 	struct weft_mr *mr = region(test, IOVA, LENGTH);
 
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, IOVA, 1,
-					    IB_ACCESS_REMOTE_READ),
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, IOVA, 1, IB_ACCESS_REMOTE_READ),
 			WEFT_KEY_PD);
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, NULL, 0, IOVA, 1,
-					    IB_ACCESS_REMOTE_READ),
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, NULL, 0, IOVA, 1, IB_ACCESS_REMOTE_READ),
 			WEFT_KEY_PD);
 }
 
@@ -164,13 +145,11 @@ static void key_domain(struct kunit *test)
 static void key_stale(struct kunit *test)
 {
 	struct weft_mr *mr = region(test, IOVA, LENGTH);
-	unsigned int bit;
 
-	for (bit = 0; bit < 32; bit++)
-		KUNIT_EXPECT_EQ_MSG(test,
-				    weft_mr_check(mr, STAG ^ BIT(bit), &pd, 0, IOVA,
-						  1, IB_ACCESS_REMOTE_READ),
-				    WEFT_KEY_UNKNOWN, "bit %u", bit);
+	for (unsigned int bit = 0; bit < 32; bit++)
+		KUNIT_EXPECT_EQ_MSG(test, weft_mr_check(mr, STAG ^ BIT(bit), &pd, 0, IOVA,
+							1, IB_ACCESS_REMOTE_READ), WEFT_KEY_UNKNOWN,
+				    "bit %u", bit);
 }
 
 /* No byte is touched, so no bound is broken; the key must still be good. */
@@ -182,10 +161,8 @@ static void key_zero_length(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA + LENGTH, 0), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, 0, 0), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 0), WEFT_KEY_OK);
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG ^ 1, &pd, 0, IOVA, 0, 0),
-			WEFT_KEY_UNKNOWN);
-	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, IOVA, 0, 0),
-			WEFT_KEY_PD);
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG ^ 1, &pd, 0, IOVA, 0, 0), WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, IOVA, 0, 0), WEFT_KEY_PD);
 	mr->access = IB_ACCESS_REMOTE_READ;
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 0), WEFT_KEY_ACCESS);
 }
@@ -200,23 +177,7 @@ static void key_empty_region(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, at(mr, 0, U64_MAX), WEFT_KEY_BOUNDS);
 }
 
-static struct kunit_case key_cases[] = {
-	KUNIT_CASE(key_inside),
-	KUNIT_CASE(key_outside),
-	KUNIT_CASE(key_against_oracle),
-	KUNIT_CASE(key_wraps),
-	KUNIT_CASE(key_all_memory),
-	KUNIT_CASE(key_rights),
-	KUNIT_CASE(key_domain),
-	KUNIT_CASE(key_stale),
-	KUNIT_CASE(key_zero_length),
-	KUNIT_CASE(key_empty_region),
-	{}
-};
-
-static struct kunit_suite key_suite = {
-	.name = "weft_key",
-	.test_cases = key_cases,
-};
-
-kunit_test_suite(key_suite);
+A_SUITE(key, no, KUNIT_CASE(key_inside), KUNIT_CASE(key_outside), KUNIT_CASE(key_against_oracle),
+	KUNIT_CASE(key_wraps), KUNIT_CASE(key_all_memory), KUNIT_CASE(key_rights),
+	KUNIT_CASE(key_domain), KUNIT_CASE(key_stale), KUNIT_CASE(key_zero_length),
+	KUNIT_CASE(key_empty_region));

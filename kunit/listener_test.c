@@ -3,15 +3,47 @@
 #include <linux/delay.h>
 #include <linux/tracepoint.h>
 
-#include "bench.h"
 #include "conn/conn.h"
-#include "ends.h"
 #include "hosts.h"
 
-static void host_end(struct kunit *test, struct host *h)
+static void host_end(struct kunit *test, void *h)
 {
 	host_expect_silence(test, h);
 	host_free(test, h);
+}
+
+static void streams_end(struct kunit *test, void *unused)
+{
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+/* A host of the case, which ends before the streams of all. */
+static struct host *host(struct kunit *test)
+{
+	if (!test->priv)
+		at_end(test, streams_end, NULL);
+	test->priv = host_new(test);
+	at_end(test, host_end, test->priv);
+	return test->priv;
+}
+
+/* A host that listens at an address, port HOST_PORT. */
+static struct host *listening(struct kunit *test, struct iw_cm_id *id, const char *at, int backlog)
+{
+	struct host *h = host(test);
+
+	host_id(h, id);
+	KUNIT_EXPECT_EQ(test, host_listen(h, id, at, backlog), 0);
+	return h;
+}
+
+/* A peer that connects there, before anybody has looked at it. */
+static struct fake *caller(struct kunit *test, const char *addr)
+{
+	struct fake *peer = host_call(addr);
+
+	KUNIT_ASSERT_NOT_NULL(test, peer);
+	return peer;
 }
 
 static struct weft_listener *of(struct iw_cm_id *id)
@@ -22,7 +54,7 @@ static struct weft_listener *of(struct iw_cm_id *id)
 /* What iw_cm asks for is what the stream is told, and its reference is given back. */
 static void listener_life(struct kunit *test)
 {
-	struct host *h = host_new(test);
+	struct host *h = host(test);
 	struct iw_cm_id id;
 	struct fake *f;
 
@@ -32,7 +64,7 @@ static void listener_life(struct kunit *test)
 	id.afonly = true;
 	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 200), 0);
 	KUNIT_EXPECT_EQ(test, h->refs, 1);
-	f = fake_find(0);
+	f = fake_oldest();
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	KUNIT_EXPECT_TRUE(test, f->listens);
 	KUNIT_EXPECT_EQ(test, f->backlog, 200);
@@ -43,14 +75,12 @@ static void listener_life(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, h->refs, 0);
 	KUNIT_EXPECT_TRUE(test, f->closed);
 	KUNIT_EXPECT_PTR_EQ(test, host_call("10.0.0.1"), NULL);
-	host_end(test, h);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 /* What the stream refuses iw_cm is told, and nothing stays behind. */
 static void listener_fails(struct kunit *test)
 {
-	struct host *h = host_new(test);
+	struct host *h = host(test);
 	struct iw_cm_id id;
 
 	host_id(h, &id);
@@ -71,21 +101,17 @@ static void listener_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 5), 0);
 	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
 	KUNIT_EXPECT_EQ(test, h->refs, 0);
-	host_end(test, h);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 /* One listener of a device at an address, in a namespace; devices share what is all's. */
 static void listener_places(struct kunit *test)
 {
-	struct host *a = host_new(test), *b = host_new(test);
-	struct net *elsewhere = kzalloc(sizeof(*elsewhere), GFP_KERNEL);
-	struct iw_cm_id *ids = kunit_kcalloc(test, 3, sizeof(*ids), GFP_KERNEL);
+	struct host *a = host(test), *b = host(test);
+	struct net *elsewhere = zeroed(test, sizeof(*elsewhere));
+	struct iw_cm_id *ids = zeroed(test, 3 * sizeof(*ids));
 	struct iw_cm_id *first = ids, *second = ids + 1, *third = ids + 2;
 	u32 half_open = 99;
 
-	KUNIT_ASSERT_NOT_NULL(test, elsewhere);
-	KUNIT_ASSERT_NOT_NULL(test, ids);
 	host_id(a, first);
 	host_id(a, second);
 	host_id(b, third);
@@ -99,7 +125,6 @@ static void listener_places(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(third), 0);
 	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(first), 0);
 	b->cm->route.addr.dev_addr.net = &init_net;
-
 	/* On every address, two devices have one socket, and each is in it once. */
 	KUNIT_EXPECT_EQ(test, host_listen(a, first, "0.0.0.0", 5), 0);
 	KUNIT_EXPECT_EQ(test, host_listen(a, second, "0.0.0.0", 5), -EADDRINUSE);
@@ -115,49 +140,35 @@ static void listener_places(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, of(third)->port, of(first)->port);
 	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(third), 0);
 	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(first), 0);
-	host_end(test, a);
-	host_end(test, b);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
-	kfree(elsewhere);
 }
 
 /* A connection to every address that came to none of ours is dropped. */
 static void listener_nobodys(struct kunit *test)
 {
-	struct host *h = host_new(test);
 	struct iw_cm_id id;
 	struct fake *peer;
+	struct host *h = listening(test, &id, "0.0.0.0", 5);
 
-	host_id(h, &id);
-	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "0.0.0.0", 5), 0);
-	peer = host_call("192.0.2.1");
-	KUNIT_ASSERT_NOT_NULL(test, peer);
+	peer = caller(test, "192.0.2.1");
 	settle();
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(&peer->llp), (int)WEFT_LLP_DEAD);
 	KUNIT_EXPECT_PTR_EQ(test, host_conn(h), NULL);
 	weft_llp_close(&peer->llp, true);
 	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
 	settle();
-	host_end(test, h);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 /* Peers that say nothing lose their places to those who come after them, oldest first. */
 static void listener_half_open(struct kunit *test)
 {
 	const u32 more = 6;
-	struct fake **peers = kunit_kcalloc(test, WEFT_MIN_HALF_OPEN + more, sizeof(*peers),
-					    GFP_KERNEL);
-	struct host *h = host_new(test);
+	struct fake **peers = zeroed(test, (WEFT_MIN_HALF_OPEN + more) * sizeof(*peers));
 	struct iw_cm_id id;
 	u32 i, half_open;
+	struct host *h = listening(test, &id, "10.0.0.1", 1);
 
-	KUNIT_ASSERT_NOT_NULL(test, peers);
-	host_id(h, &id);
-	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 1), 0);
 	for (i = 0; i < WEFT_MIN_HALF_OPEN + more; i++) {
-		peers[i] = host_call("10.0.0.1");
-		KUNIT_ASSERT_NOT_NULL(test, peers[i]);
+		peers[i] = caller(test, "10.0.0.1");
 		settle();
 	}
 	KUNIT_EXPECT_TRUE(test, weft_listener_find(host_dev(h), h->cm, &half_open));
@@ -180,24 +191,19 @@ static void listener_half_open(struct kunit *test)
 	for (i = 0; i < WEFT_MIN_HALF_OPEN + more; i++)
 		weft_llp_close(&peers[i]->llp, true);
 	settle();
-	host_end(test, h);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 /* A Request that iw_cm has no place for is refused. */
 static void listener_full(struct kunit *test)
 {
-	u8 *private = kunit_kzalloc(test, WEFT_MPA_MAX_PRIVATE, GFP_KERNEL);
-	struct host *h = host_new(test);
+	u8 *private = zeroed(test, WEFT_MPA_MAX_PRIVATE);
 	struct weft_mpa_frame reply;
 	struct iw_cm_id id;
 	struct fake *peer;
+	struct host *h = listening(test, &id, "10.0.0.1", 1);
 
-	host_id(h, &id);
-	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 1), 0);
 	h->refuses = -ENOMEM;
-	peer = host_call("10.0.0.1");
-	KUNIT_ASSERT_NOT_NULL(test, peer);
+	peer = caller(test, "10.0.0.1");
 	settle();
 	peer_sends(test, peer, &a_request, "");
 	KUNIT_ASSERT_TRUE(test, peer_reads(test, peer, true, &reply, private));
@@ -206,46 +212,35 @@ static void listener_full(struct kunit *test)
 	weft_llp_close(&peer->llp, true);
 	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
 	settle();
-	host_end(test, h);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 /* Accepting goes on by itself after it has failed for want of memory. */
 static void listener_tries_again(struct kunit *test)
 {
-	struct host *h = host_new(test);
 	struct iw_cm_id id;
 	struct fake *peer;
-	int i;
+	struct host *h = listening(test, &id, "10.0.0.1", 5);
 
-	host_id(h, &id);
-	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 5), 0);
 	fake_faults.accept = -ENOMEM;
-	peer = host_call("10.0.0.1");
-	KUNIT_ASSERT_NOT_NULL(test, peer);
+	peer = caller(test, "10.0.0.1");
 	settle();
 	KUNIT_EXPECT_PTR_EQ(test, host_conn(h), NULL);
-	for (i = 0; i < 100 && !host_conn(h); i++)
+	for (int i = 0; i < 100 && !host_conn(h); i++)
 		msleep(20);
 	KUNIT_EXPECT_PTR_NE(test, host_conn(h), NULL);
 	weft_llp_close(&peer->llp, true);
 	settle();
 	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
-	host_end(test, h);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 /* A device that goes takes its listeners out of use; iw_cm frees them later. */
 static void listener_device_goes(struct kunit *test)
 {
-	struct host *h = host_new(test);
 	struct iw_cm_id id;
 	struct fake *peer;
+	struct host *h = listening(test, &id, "10.0.0.1", 5);
 
-	host_id(h, &id);
-	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 5), 0);
-	peer = host_call("10.0.0.1");
-	KUNIT_ASSERT_NOT_NULL(test, peer);
+	peer = caller(test, "10.0.0.1");
 	settle();
 	weft_conn_stop_all(host_dev(h));
 	settle();
@@ -254,13 +249,12 @@ static void listener_device_goes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, h->refs, 0);
 	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
 	weft_llp_close(&peer->llp, true);
-	host_end(test, h);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 /* An end of a listener, in a thread of its own. */
 struct ending {
 	struct work_struct work;
+	struct fake_hold hold;
 	struct iw_cm_id *id;
 };
 
@@ -269,22 +263,30 @@ static void ending_work(struct work_struct *work)
 	weft_iw_destroy_listen(container_of(work, struct ending, work)->id);
 }
 
-/* Has the listener's end begin, and waits until nobody is told of connections any more. */
-static void ending_begin(struct kunit *test, struct ending *ending, struct iw_cm_id *id)
+/* Holds a peer's accept up, and has the listener's end begin, until nobody is told any more. */
+static struct fake *end_amid_accept(struct kunit *test, struct ending *ending, struct iw_cm_id *id)
 {
 	struct weft_listener *listener = of(id);
-	int i;
+	struct fake *peer;
 
+	init_completion(&ending->hold.reached);
+	init_completion(&ending->hold.released);
+	fake_faults.hold_accept = &ending->hold;
+	peer = caller(test, "10.0.0.1");
+	KUNIT_ASSERT_NE(test, wait_for_completion_timeout(&ending->hold.reached, 10 * HZ), 0UL);
 	ending->id = id;
 	INIT_WORK_ONSTACK(&ending->work, ending_work);
 	queue_work(system_unbound_wq, &ending->work);
-	for (i = 0; i < 1000 && READ_ONCE(listener->id); i++)
+	for (int i = 0; i < 1000 && READ_ONCE(listener->id); i++)
 		msleep(20);
 	KUNIT_EXPECT_PTR_EQ(test, listener->id, NULL);
+	return peer;
 }
 
+/* Has the accept go on, and the end as well. */
 static void ending_finish(struct ending *ending)
 {
+	complete(&ending->hold.released);
 	flush_work(&ending->work);
 	destroy_work_on_stack(&ending->work);
 }
@@ -293,23 +295,15 @@ static void ending_finish(struct ending *ending)
 static void listener_ends_amid_accept(struct kunit *test)
 {
 	static const char *const places[] = { "10.0.0.1", "0.0.0.0" };
-	struct host *h = host_new(test);
+	struct host *h = host(test);
 	struct ending ending;
-	struct fake_hold hold;
 	struct iw_cm_id id;
 	struct fake *peer;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(places); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		host_id(h, &id);
 		KUNIT_EXPECT_EQ(test, host_listen(h, &id, places[i], 5), 0);
-		fake_hold_init(&hold);
-		fake_faults.hold_accept = &hold;
-		peer = host_call("10.0.0.1");
-		KUNIT_ASSERT_NOT_NULL(test, peer);
-		KUNIT_ASSERT_TRUE(test, fake_hold_reached(&hold));
-		ending_begin(test, &ending, &id);
-		fake_hold_release(&hold);
+		peer = end_amid_accept(test, &ending, &id);
 		ending_finish(&ending);
 		settle();
 		KUNIT_EXPECT_EQ(test, (int)weft_llp_state(&peer->llp), (int)WEFT_LLP_DEAD);
@@ -317,8 +311,6 @@ static void listener_ends_amid_accept(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, h->refs, 0);
 		weft_llp_close(&peer->llp, true);
 	}
-	host_end(test, h);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 /* References on a connection when work is first queued behind its accept. */
@@ -345,16 +337,12 @@ static void refs_find(struct tracepoint *tp, void *data)
 		watch->queued = tp;
 }
 
-/*
- * A lane may end a connection that belongs to nobody while the accept still posts its events: that
- * has a reference besides the connection's first and the lane's.
- */
+/* An accept that still posts events has a reference besides the connection's and its lane's. */
 static void listener_keeps_amid_accept(struct kunit *test)
 {
 	struct refs_watch watch = {};
-	struct host *h = host_new(test);
+	struct host *h = host(test);
 	struct ending ending;
-	struct fake_hold hold;
 	struct iw_cm_id id;
 	struct fake *peer;
 
@@ -362,23 +350,15 @@ static void listener_keeps_amid_accept(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, watch.queued);
 	host_id(h, &id);
 	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 5), 0);
-	fake_hold_init(&hold);
-	fake_faults.hold_accept = &hold;
-	peer = host_call("10.0.0.1");
-	KUNIT_ASSERT_NOT_NULL(test, peer);
-	KUNIT_ASSERT_TRUE(test, fake_hold_reached(&hold));
-	ending_begin(test, &ending, &id);
+	peer = end_amid_accept(test, &ending, &id);
 	watch.theirs = peer->peer;
 	KUNIT_ASSERT_EQ(test, tracepoint_probe_register(watch.queued, refs_queued, &watch), 0);
-	fake_hold_release(&hold);
 	ending_finish(&ending);
 	tracepoint_probe_unregister(watch.queued, refs_queued, &watch);
 	tracepoint_synchronize_unregister();
 	KUNIT_EXPECT_EQ(test, watch.refs, 3U);
 	settle();
 	weft_llp_close(&peer->llp, true);
-	host_end(test, h);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 /* A device that begins to listen, in a thread of its own, while the device is made known. */
@@ -403,29 +383,21 @@ static void beginning_work(struct work_struct *work)
 /* A device that comes while the last listener of another ends is not deaf. */
 static void listener_begins_amid_end(struct kunit *test)
 {
-	struct host *a = host_new(test), *b = host_new(test);
-	struct iw_cm_id *ids = kunit_kcalloc(test, 2, sizeof(*ids), GFP_KERNEL);
+	struct host *a = host(test), *b = host(test);
+	struct iw_cm_id *ids = zeroed(test, 2 * sizeof(*ids));
 	struct beginning beginning = { .h = b, .id = ids + 1 };
 	struct ending ending;
-	struct fake_hold hold;
 	struct fake *peer;
 
-	KUNIT_ASSERT_NOT_NULL(test, ids);
 	host_id(a, &ids[0]);
 	host_id(b, &ids[1]);
 	KUNIT_EXPECT_EQ(test, host_listen(a, &ids[0], "0.0.0.0", 5), 0);
-	fake_hold_init(&hold);
-	fake_faults.hold_accept = &hold;
-	peer = host_call("10.0.0.1");
-	KUNIT_ASSERT_NOT_NULL(test, peer);
-	KUNIT_ASSERT_TRUE(test, fake_hold_reached(&hold));
-	ending_begin(test, &ending, &ids[0]);
+	peer = end_amid_accept(test, &ending, &ids[0]);
 	init_completion(&beginning.over);
 	INIT_WORK_ONSTACK(&beginning.work, beginning_work);
 	queue_work(system_unbound_wq, &beginning.work);
 	/* It waits for the end, which waits for the accept. */
 	KUNIT_EXPECT_EQ(test, wait_for_completion_timeout(&beginning.over, HZ / 5), 0UL);
-	fake_hold_release(&hold);
 	ending_finish(&ending);
 	flush_work(&beginning.work);
 	destroy_work_on_stack(&beginning.work);
@@ -440,16 +412,13 @@ static void listener_begins_amid_end(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&ids[1]), 0);
 	settle();
-	host_end(test, a);
-	host_end(test, b);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 /* So many that each bucket of the tables has several: all are found, and none for another. */
 static void listener_many(struct kunit *test)
 {
 	const u32 count = 1200;
-	struct host *a = host_new(test), *b = host_new(test);
+	struct host *a = host(test), *b = host(test);
 	struct iw_cm_id *ids = kvcalloc(count, sizeof(*ids), GFP_KERNEL);
 	struct iw_cm_id again;
 	u32 i, half_open;
@@ -477,32 +446,11 @@ static void listener_many(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&ids[i]), 0);
 	KUNIT_EXPECT_FALSE(test, weft_listener_find(host_dev(b), b->cm, &half_open));
 	kvfree(ids);
-	host_end(test, a);
-	host_end(test, b);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
-static struct kunit_case listener_cases[] = {
-	KUNIT_CASE(listener_life),
-	KUNIT_CASE(listener_fails),
-	KUNIT_CASE(listener_places),
-	KUNIT_CASE(listener_nobodys),
-	KUNIT_CASE(listener_half_open),
-	KUNIT_CASE(listener_full),
-	KUNIT_CASE(listener_tries_again),
-	KUNIT_CASE(listener_device_goes),
-	KUNIT_CASE(listener_ends_amid_accept),
-	KUNIT_CASE(listener_keeps_amid_accept),
-	KUNIT_CASE(listener_begins_amid_end),
-	KUNIT_CASE(listener_many),
-	{}
-};
-
-static struct kunit_suite listener_suite = {
-	.name = "weft_listener",
-	.suite_init = host_suite_init,
-	.suite_exit = host_suite_exit,
-	.test_cases = listener_cases,
-};
-
-kunit_test_suite(listener_suite);
+A_SUITE(listener, host, KUNIT_CASE(listener_life), KUNIT_CASE(listener_fails),
+	KUNIT_CASE(listener_places), KUNIT_CASE(listener_nobodys), KUNIT_CASE(listener_half_open),
+	KUNIT_CASE(listener_full), KUNIT_CASE(listener_tries_again),
+	KUNIT_CASE(listener_device_goes), KUNIT_CASE(listener_ends_amid_accept),
+	KUNIT_CASE(listener_keeps_amid_accept), KUNIT_CASE(listener_begins_amid_end),
+	KUNIT_CASE(listener_many));

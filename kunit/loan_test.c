@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Lending: pages that a stream sends from where they lie, who holds them for how long,
- * and what of it is told to the program.
- */
+/* Pages that a stream sends from where they lie: who holds them, and what the program is told. */
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
-#include "bench.h"
 #include "ends.h"
 #include "tx/tx.h"
 #include "wire/bytes.h"
@@ -14,26 +10,29 @@
 
 #define MOST	SZ_1M
 
-/**
- * struct loan_bench - an end that may lend
- * @e: the end
- * @tape: what its stream was given
- * @len: bytes of that
- */
+/* An end that may lend. */
 struct loan_bench {
-	struct end *e;
-	u8 *tape;
-	u32 len;
+	struct end *e;	/* the end */
+	u8 *tape;	/* what its stream was given */
+	u32 len;	/* bytes of that */
 };
+
+static void bench_end(struct kunit *test, void *what)
+{
+	struct loan_bench *l = what;
+
+	end_free(test, l->e);
+	vfree(l->tape);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
 
 static struct loan_bench *bench_new(struct kunit *test, bool crc)
 {
 	const struct weft_mpa_agreed agreed = {
 		.revision = 2, .crc = crc, .extended = true, .ird = 2, .ord = 2,
 	};
-	struct loan_bench *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	struct loan_bench *l = zeroed(test, sizeof(*l));
 
-	KUNIT_ASSERT_NOT_NULL(test, l);
 	l->tape = vzalloc(MOST);
 	KUNIT_ASSERT_NOT_NULL(test, l->tape);
 	fake_script.lends = true;
@@ -43,14 +42,8 @@ static struct loan_bench *bench_new(struct kunit *test, bool crc)
 	end_fill(l->e, 3);
 	KUNIT_ASSERT_EQ(test, end_start(l->e, &agreed, true), 0);
 	settle();
+	at_end(test, bench_end, l);
 	return l;
-}
-
-static void bench_free(struct kunit *test, struct loan_bench *l)
-{
-	end_free(test, l->e);
-	vfree(l->tape);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 static void take(struct loan_bench *l)
@@ -83,38 +76,56 @@ static u32 held(const struct loan_bench *l)
 	return n;
 }
 
+/* What the stream has kept is acknowledged. */
+static void acked(struct loan_bench *l)
+{
+	fake_ack(l->e->fake);
+	settle();
+}
+
 static bool done(struct loan_bench *l)
 {
-	struct weft_cqe cqe;
+	return end_poll(l->e) && WEFT_CQE_STATUS(l->e->cqe.word) == IB_WC_SUCCESS;
+}
 
-	return end_poll(l->e, &cqe) && WEFT_CQE_STATUS(cqe.word) == IB_WC_SUCCESS;
+/* Writes, and is done as soon as the stream has all. */
+static void wrote(struct kunit *test, struct loan_bench *l, u32 offset, u32 len)
+{
+	write(l, offset, len);
+	take(l);
+	KUNIT_EXPECT_TRUE(test, done(l));
 }
 
 /* Sends so much that lending is tried next. */
 static void warm(struct kunit *test, struct loan_bench *l)
 {
-	u32 i;
-
-	for (i = 0; i * 100000 < WEFT_LOAN_AFTER; i++) {
-		write(l, 0, 100000);
-		take(l);
-		KUNIT_EXPECT_TRUE(test, done(l));
-	}
+	for (u32 i = 0; i * 100000 < WEFT_LOAN_AFTER; i++)
+		wrote(test, l, 0, 100000);
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 0ULL);
 	l->len = 0;
 }
 
-/* And has been tried, with success. */
-static void warmer(struct kunit *test, struct loan_bench *l)
+/* An end whose lending has been tried, with success. */
+static struct loan_bench *warmer(struct kunit *test)
 {
+	struct loan_bench *l = bench_new(test, false);
+
 	warm(test, l);
-	write(l, 0, 100000);
-	take(l);
-	KUNIT_EXPECT_TRUE(test, done(l));
+	wrote(test, l, 0, 100000);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT_COPIED), 0ULL);
 	l->len = 0;
+	return l;
+}
+
+/* An end that has tried, on a stream that keeps what has left. */
+static struct loan_bench *keeping(struct kunit *test)
+{
+	struct loan_bench *l = warmer(test);
+
+	l->e->fake->script.keeps = true;
+	return l;
 }
 
 /* The payload on the tape is that of one Write of @len bytes from @offset. */
@@ -161,20 +172,17 @@ static void loan_tried(struct kunit *test)
 	take(l);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
 	KUNIT_EXPECT_FALSE(test, done(l));
-	fake_ack(l->e->fake);
-	settle();
+	acked(l);
 	KUNIT_EXPECT_TRUE(test, done(l));
 	KUNIT_EXPECT_TRUE(test, done(l));
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
-	bench_free(test, l);
 }
 
 /* What was lent second is done when the stream gives its pages back, and not before. */
 static void expect_returned(struct kunit *test, struct loan_bench *l)
 {
 	KUNIT_EXPECT_FALSE(test, done(l));
-	fake_ack(l->e->fake);
-	settle();
+	acked(l);
 	KUNIT_EXPECT_TRUE(test, done(l));
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 2ULL);
@@ -183,10 +191,8 @@ static void expect_returned(struct kunit *test, struct loan_bench *l)
 /* From then on all of a large message goes from where it lies. */
 static void loan_goes_on(struct kunit *test)
 {
-	struct loan_bench *l = bench_new(test, false);
+	struct loan_bench *l = keeping(test);
 
-	warmer(test, l);
-	l->e->fake->script.keeps = true;
 	write(l, 4097, 200000);
 	settle();
 	KUNIT_EXPECT_GE(test, held(l), 48U);
@@ -195,18 +201,16 @@ static void loan_goes_on(struct kunit *test)
 	take(l);
 	expect_write(test, l, 4097, 200000);
 	expect_returned(test, l);
-	bench_free(test, l);
 }
 
 /* Where pages are copied on the way, one loan is the last. */
 static void loan_copied(struct kunit *test)
 {
 	struct loan_bench *l = bench_new(test, false);
-	int i;
 
 	warm(test, l);
 	l->e->fake->script.copies = true;
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		write(l, 0, 150000);
 		take(l);
 		expect_write(test, l, 0, 150000);
@@ -216,7 +220,6 @@ static void loan_copied(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT_COPIED), 1ULL);
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
-	bench_free(test, l);
 }
 
 /* What is checksummed is copied, what is small, and what the stream does not take. */
@@ -225,34 +228,24 @@ static void loan_not(struct kunit *test)
 	struct loan_bench *l = bench_new(test, true);
 
 	warm(test, l);
-	write(l, 0, 200000);
-	take(l);
-	KUNIT_EXPECT_TRUE(test, done(l));
+	wrote(test, l, 0, 200000);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 0ULL);
-	bench_free(test, l);
-
-	l = bench_new(test, false);
-	warmer(test, l);
-	write(l, 0, WEFT_LOAN_LEAST - 1);
-	take(l);
-	KUNIT_EXPECT_TRUE(test, done(l));
+	end_now(test, l);
+	l = warmer(test);
+	wrote(test, l, 0, WEFT_LOAN_LEAST - 1);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
 	l->e->fake->script.lends = false;
-	write(l, 0, 200000);
-	take(l);
-	KUNIT_EXPECT_TRUE(test, done(l));
+	wrote(test, l, 0, 200000);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 1ULL);
-	bench_free(test, l);
 }
 
 /* An FPDU of a long message ends with a page, so that none is sent in two pieces. */
 static void loan_cut(struct kunit *test)
 {
 	const u32 total = 3 * WEFT_LENT_MOST;
-	struct loan_bench *l = bench_new(test, false);
+	struct loan_bench *l = warmer(test);
 	u32 at, n, got = 0;
 
-	warmer(test, l);
 	write(l, 100, total);
 	take(l);
 	expect_write(test, l, 100, total);
@@ -262,15 +255,13 @@ static void loan_cut(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, got == total || offset_in_page(100 + got) == 0);
 	}
 	KUNIT_EXPECT_TRUE(test, done(l));
-	bench_free(test, l);
 }
 
 /* So are a kernel consumer's pages, which no process owns. */
 static void loan_kernel(struct kunit *test)
 {
-	struct loan_bench *l = bench_new(test, false);
+	struct loan_bench *l = warmer(test);
 
-	warmer(test, l);
 	l->e->mr.umem = NULL;
 	l->e->fake->script.keeps = true;
 	write(l, 0, 100000);
@@ -278,24 +269,18 @@ static void loan_kernel(struct kunit *test)
 	KUNIT_EXPECT_GE(test, held(l), 24U);
 	take(l);
 	expect_returned(test, l);
-	bench_free(test, l);
 }
 
 /* A small message goes with the loan before it, not in a packet of its own. */
 static void loan_joined(struct kunit *test)
 {
-	struct loan_bench *l = bench_new(test, false);
-	struct weft_sq_wr *wr;
+	struct loan_bench *l = warmer(test);
 	u64 batches;
 	u32 send;
 
-	warmer(test, l);
 	batches = end_count(l->e, WEFT_CNT_TX_BATCHES);
-	wr = end_wr(l->e, WEFT_OP_WRITE, 0, 40000);
-	end_remote(wr, 0);
-	end_post(l->e, wr);
-	end_post(l->e, end_wr(l->e, WEFT_OP_SEND, 50000, 10));
-	end_ring(l->e);
+	end_post_to(l->e, WEFT_OP_WRITE, 0, 40000, 0);
+	end_send(l->e, 50000, 10);
 	take(l);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_BATCHES), batches + 1);
 	send = weft_fpdu_len(WEFT_DDP_UNTAGGED_LEN + 10);
@@ -306,42 +291,31 @@ static void loan_joined(struct kunit *test)
 	expect_write(test, l, 0, 40000);
 	KUNIT_EXPECT_TRUE(test, done(l));
 	KUNIT_EXPECT_TRUE(test, done(l));
-	bench_free(test, l);
 }
 
 /* A small message behind a loan is done after it, as it was posted. */
 static void loan_order(struct kunit *test)
 {
-	struct loan_bench *l = bench_new(test, false);
-	struct weft_cqe cqe;
+	struct loan_bench *l = keeping(test);
 
-	warmer(test, l);
-	l->e->fake->script.keeps = true;
 	write(l, 0, 100000);
-	end_post(l->e, end_wr(l->e, WEFT_OP_SEND, 0, 10));
-	end_ring(l->e);
+	end_send(l->e, 0, 10);
 	take(l);
-	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
-	fake_ack(l->e->fake);
-	settle();
-	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), WEFT_OP_WRITE);
-	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), WEFT_OP_SEND);
-	bench_free(test, l);
+	expect_none(test, l->e);
+	acked(l);
+	KUNIT_ASSERT_TRUE(test, end_poll(l->e));
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(l->e->cqe.word), WEFT_OP_WRITE);
+	KUNIT_ASSERT_TRUE(test, end_poll(l->e));
+	KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(l->e->cqe.word), WEFT_OP_SEND);
 }
 
 /* Requests whose completion nobody wants are one loan with the one that has it. */
 static void loan_unsignaled(struct kunit *test)
 {
-	struct loan_bench *l = bench_new(test, false);
+	struct loan_bench *l = keeping(test);
 	struct weft_sq_wr *wr;
-	struct weft_cqe cqe;
-	int i;
 
-	warmer(test, l);
-	l->e->fake->script.keeps = true;
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		wr = end_wr(l->e, WEFT_OP_WRITE, 0, 40000);
 		end_remote(wr, 0);
 		if (i < 2)
@@ -350,26 +324,22 @@ static void loan_unsignaled(struct kunit *test)
 	}
 	end_ring(l->e);
 	take(l);
-	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
-	fake_ack(l->e->fake);
-	settle();
-	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_EQ(test, cqe.wr_id, 0x1000ULL + l->e->sends - 1);
-	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
+	expect_none(test, l->e);
+	acked(l);
+	KUNIT_ASSERT_TRUE(test, end_poll(l->e));
+	KUNIT_EXPECT_EQ(test, l->e->cqe.wr_id, 0x1000ULL + l->e->sends - 1);
+	expect_none(test, l->e);
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
-	bench_free(test, l);
 }
 
 /* A stream that takes a little at a time gets the same bytes, and the pages come back. */
 static void loan_partial(struct kunit *test)
 {
 	static const u32 bites[] = { 999, 4096, 60001 };
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(bites); i++) {
-		struct loan_bench *l = bench_new(test, false);
+	for (u32 i = 0; i < ARRAY_SIZE(bites); i++) {
+		struct loan_bench *l = warmer(test);
 
-		warmer(test, l);
 		l->e->fake->script.bite = bites[i];
 		l->e->fake->script.window = 70000;
 		write(l, 12345, 200000);
@@ -378,85 +348,61 @@ static void loan_partial(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, done(l));
 		KUNIT_EXPECT_EQ(test, held(l), 0U);
 		KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 2ULL);
-		bench_free(test, l);
+		end_now(test, l);
 	}
 }
 
 /* A graceful end waits for what is lent; whoever destroys the queue pair does not. */
 static void loan_drain(struct kunit *test)
 {
-	struct loan_bench *l = bench_new(test, false);
+	struct loan_bench *l = keeping(test);
 
-	warmer(test, l);
-	l->e->fake->script.keeps = true;
 	write(l, 0, 100000);
 	take(l);
 	KUNIT_EXPECT_EQ(test, weft_engine_drain(l->e->qp), 0);
 	settle();
 	KUNIT_EXPECT_EQ(test, l->e->closing, 0);
-	fake_ack(l->e->fake);
-	settle();
+	acked(l);
 	KUNIT_EXPECT_EQ(test, l->e->closing, 1);
 	KUNIT_EXPECT_TRUE(test, done(l));
-	bench_free(test, l);
-
-	l = bench_new(test, false);
-	warmer(test, l);
-	l->e->fake->script.keeps = true;
+	end_now(test, l);
+	l = keeping(test);
 	write(l, 0, 100000);
 	take(l);
 	WRITE_ONCE(l->e->qp->dying, true);
 	KUNIT_EXPECT_EQ(test, weft_engine_drain(l->e->qp), 0);
 	settle();
 	KUNIT_EXPECT_EQ(test, l->e->closing, 1);
-	bench_free(test, l);
 }
 
-/*
- * A queue pair that is taken off its stream is not flushed while its pages are out: the
- * reset brings them back, and with them the request, which may have reached the peer or not.
- */
+/* A queue pair off its stream is not flushed before the reset has brought its pages back. */
 static void loan_stop(struct kunit *test)
 {
-	struct loan_bench *l = bench_new(test, false);
-	struct weft_cqe cqe;
+	struct loan_bench *l = keeping(test);
 
-	warmer(test, l);
-	l->e->fake->script.keeps = true;
 	write(l, 0, 100000);
 	take(l);
 	write(l, 0, 100000);
 	settle();
-	weft_baton_lock(&l->e->qp->tx_lock);
-	KUNIT_EXPECT_FALSE(test, weft_engine_stop(l->e->qp));
-	weft_qp_unlock(l->e->qp);
-	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
+	KUNIT_EXPECT_FALSE(test, end_stop(l->e));
+	expect_none(test, l->e);
 	KUNIT_EXPECT_GT(test, held(l), 0U);
 	KUNIT_EXPECT_EQ(test, weft_engine_reset(l->e->qp), -EBUSY);
-
 	fake_ack(l->e->fake);
 	fake_die(l->e->fake, -ECONNRESET);
 	settle();
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
-	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_WR_FLUSH_ERR);
-	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_WR_FLUSH_ERR);
-	KUNIT_EXPECT_FALSE(test, end_poll(l->e, &cqe));
-	bench_free(test, l);
+	expect_done(test, l->e, 0x1000 + l->e->polled, IB_WC_WR_FLUSH_ERR);
+	expect_done(test, l->e, 0x1000 + l->e->polled, IB_WC_WR_FLUSH_ERR);
+	expect_none(test, l->e);
 }
 
 /* When time is up, a queue pair is flushed. A loan that is not back frees itself when it is. */
 static void loan_given_up(struct kunit *test)
 {
-	struct loan_bench *l;
-	struct weft_cqe cqe;
-	bool back;
+	for (int back = 0; back < 2; back++) {
+		struct loan_bench *l = keeping(test);
 
-	for (back = false; ; back = true) {
-		l = bench_new(test, false);
-		warmer(test, l);
-		l->e->fake->script.keeps = true;
 		write(l, 0, 100000);
 		take(l);
 		weft_baton_lock(&l->e->qp->tx_lock);
@@ -467,25 +413,19 @@ static void loan_given_up(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, weft_engine_flush(l->e->qp));
 		KUNIT_EXPECT_NULL(test, tx_of(l->e->qp)->loans);
 		weft_qp_unlock(l->e->qp);
-		KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_WR_FLUSH_ERR);
+		expect_done(test, l->e, 0x1000 + l->e->polled, IB_WC_WR_FLUSH_ERR);
 		KUNIT_EXPECT_EQ(test, !held(l), back);
-		fake_ack(l->e->fake);
-		settle();
+		acked(l);
 		KUNIT_EXPECT_EQ(test, held(l), 0U);
-		bench_free(test, l);
-		if (back)
-			break;
+		end_now(test, l);
 	}
 }
 
 /* Memory whose key is gone when it is to be lent fails the queue pair, and holds nothing. */
 static void loan_key_gone(struct kunit *test)
 {
-	struct loan_bench *l = bench_new(test, false);
-	struct weft_cqe cqe;
+	struct loan_bench *l = warmer(test);
 
-	warmer(test, l);
 	l->e->fake->script.window = 70000;
 	write(l, 0, 500000);
 	settle();
@@ -494,44 +434,13 @@ static void loan_key_gone(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, weft_qp_state(l->e->qp), IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, l->e->failed, 1);
-	weft_baton_lock(&l->e->qp->tx_lock);
-	KUNIT_EXPECT_TRUE(test, weft_engine_stop(l->e->qp));
-	weft_qp_unlock(l->e->qp);
-	KUNIT_ASSERT_TRUE(test, end_poll(l->e, &cqe));
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_LOC_PROT_ERR);
+	KUNIT_EXPECT_TRUE(test, end_stop(l->e));
+	expect_done(test, l->e, 0x1000 + l->e->polled, IB_WC_LOC_PROT_ERR);
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
-	bench_free(test, l);
 }
 
-static struct kunit_case loan_cases[] = {
-	KUNIT_CASE(loan_tried),
-	KUNIT_CASE(loan_goes_on),
-	KUNIT_CASE(loan_copied),
-	KUNIT_CASE(loan_not),
-	KUNIT_CASE(loan_cut),
-	KUNIT_CASE(loan_kernel),
-	KUNIT_CASE(loan_joined),
-	KUNIT_CASE(loan_order),
-	KUNIT_CASE(loan_unsignaled),
-	KUNIT_CASE(loan_partial),
-	KUNIT_CASE(loan_drain),
-	KUNIT_CASE(loan_stop),
-	KUNIT_CASE(loan_given_up),
-	KUNIT_CASE(loan_key_gone),
-	{}
-};
-
-static int loan_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite loan_suite = {
-	.name = "weft_loan",
-	.suite_init = loan_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = loan_cases,
-};
-
-kunit_test_suite(loan_suite);
+A_SUITE(loan, fake, KUNIT_CASE(loan_tried), KUNIT_CASE(loan_goes_on), KUNIT_CASE(loan_copied),
+	KUNIT_CASE(loan_not), KUNIT_CASE(loan_cut), KUNIT_CASE(loan_kernel),
+	KUNIT_CASE(loan_joined), KUNIT_CASE(loan_order), KUNIT_CASE(loan_unsignaled),
+	KUNIT_CASE(loan_partial), KUNIT_CASE(loan_drain), KUNIT_CASE(loan_stop),
+	KUNIT_CASE(loan_given_up), KUNIT_CASE(loan_key_gone));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What the RDMA core is told when it asks for the port's counters by a MAD. */
-#include <kunit/test.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_pma.h>
 
 #include "base/weft.h"
 #include "device/device.h"
+#include "suite.h"
 
 #define REPLIES	(IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY)
 #define OF_PORT	41	/* PortSelect, in the data */
@@ -13,15 +13,18 @@
 
 struct pma_asked {
 	struct weft_device dev;
-	struct ib_mad in;
-	struct ib_mad out;
+	struct ib_mad in, out;
 };
+
+static void asked_end(struct kunit *test, void *what)
+{
+	free_percpu(((struct pma_asked *)what)->dev.counters);
+}
 
 static struct pma_asked *asked_new(struct kunit *test)
 {
-	struct pma_asked *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
+	struct pma_asked *a = zeroed(test, sizeof(*a));
 
-	KUNIT_ASSERT_NOT_NULL(test, a);
 	a->dev.counters = alloc_percpu(struct weft_counters);
 	KUNIT_ASSERT_NOT_NULL(test, a->dev.counters);
 	a->in.mad_hdr.base_version = 1;
@@ -31,6 +34,7 @@ static struct pma_asked *asked_new(struct kunit *test)
 	a->in.mad_hdr.tid = cpu_to_be64(4711);
 	a->in.data[OF_PORT] = 1;
 	memset(&a->out, 0xee, sizeof(a->out));
+	at_end(test, asked_end, a);
 	return a;
 }
 
@@ -61,7 +65,6 @@ static void class_says_64_bits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->out.mad_hdr.method, IB_MGMT_METHOD_GET_RESP);
 	KUNIT_EXPECT_EQ(test, be64_to_cpu(a->out.mad_hdr.tid), 4711ULL);
 	KUNIT_EXPECT_TRUE(test, info->capability_mask & IB_PMA_CLASS_CAP_EXT_WIDTH);
-	free_percpu(a->dev.counters);
 }
 
 static void counters_of_64_bits(struct kunit *test)
@@ -84,7 +87,6 @@ static void counters_of_64_bits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, be64_to_cpu(c->port_unicast_rcv_packets), 5ULL);
 	KUNIT_EXPECT_EQ(test, be64_to_cpu(c->port_multicast_xmit_packets), 0ULL);
 	KUNIT_EXPECT_EQ(test, be64_to_cpu(c->port_multicast_rcv_packets), 0ULL);
-	free_percpu(a->dev.counters);
 }
 
 /* Each stays at its end: one that starts again at 0 would be taken for a restart. */
@@ -113,13 +115,11 @@ static void small_counters_stay_at_their_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(c->port_rcv_packets), U32_MAX);
 	KUNIT_EXPECT_EQ(test, c->link_downed_counter, 255);
 	KUNIT_EXPECT_EQ(test, be16_to_cpu(c->port_rcv_errors), 0xffff);
-	free_percpu(a->dev.counters);
 }
 
 static void wrong_questions_get_no_counters(struct kunit *test)
 {
 	struct pma_asked *a = asked_new(test);
-	int i;
 
 	weft_count(a->dev.counters, WEFT_CNT_TX_BYTES, 1 << 20);
 	KUNIT_EXPECT_EQ(test, ask(a, cpu_to_be16(0x1234)), REPLIES);
@@ -127,9 +127,8 @@ static void wrong_questions_get_no_counters(struct kunit *test)
 	a->in.data[OF_PORT] = 2;
 	KUNIT_EXPECT_EQ(test, ask(a, IB_PMA_PORT_COUNTERS_EXT), REPLIES);
 	KUNIT_EXPECT_EQ(test, status_of(a), IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE);
-	for (i = 0; i < sizeof(a->out.data); i++)
+	for (int i = 0; i < sizeof(a->out.data); i++)
 		KUNIT_EXPECT_EQ(test, a->out.data[i], 0);
-	free_percpu(a->dev.counters);
 }
 
 static void what_is_not_a_question_gets_no_answer(struct kunit *test)
@@ -145,21 +144,8 @@ static void what_is_not_a_question_gets_no_answer(struct kunit *test)
 	a->in.mad_hdr.class_version = 2;
 	KUNIT_EXPECT_EQ(test, ask(a, IB_PMA_PORT_COUNTERS), IB_MAD_RESULT_SUCCESS);
 	KUNIT_EXPECT_EQ(test, a->out.mad_hdr.method, 0xee);
-	free_percpu(a->dev.counters);
 }
 
-static struct kunit_case mad_cases[] = {
-	KUNIT_CASE(class_says_64_bits),
-	KUNIT_CASE(counters_of_64_bits),
-	KUNIT_CASE(small_counters_stay_at_their_end),
-	KUNIT_CASE(wrong_questions_get_no_counters),
-	KUNIT_CASE(what_is_not_a_question_gets_no_answer),
-	{}
-};
-
-static struct kunit_suite mad_suite = {
-	.name = "weft_mad",
-	.test_cases = mad_cases,
-};
-
-kunit_test_suite(mad_suite);
+A_SUITE(mad, no, KUNIT_CASE(class_says_64_bits), KUNIT_CASE(counters_of_64_bits),
+	KUNIT_CASE(small_counters_stay_at_their_end), KUNIT_CASE(wrong_questions_get_no_counters),
+	KUNIT_CASE(what_is_not_a_question_gets_no_answer));

@@ -1,63 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Streams with markers: what is sent is read by a reader of its own, which knows where in the
- * stream it is and nothing else.
- */
-#include <linux/sizes.h>
-#include <linux/vmalloc.h>
+/* Streams with markers, read by a reader of its own, which knows only where in the stream it is. */
+#include "tx_bench.h"
 
-#include "bench.h"
-#include "ends.h"
-#include "wire/bytes.h"
-#include "wire/fpdu.h"
-
-#define MOST	SZ_1M
-
-/**
- * struct tape - what a stream was given
- * @bytes: all of it
- * @len: how many
- * @at: what was read of it
- * @plain: the FPDU read last, without its markers
- */
-struct tape {
-	u8 *bytes;
-	u32 len;
-	u32 at;
-	u8 plain[WEFT_FPDU_ROOM(WEFT_MAX_ULPDU)];
-};
-
-static struct tape *tape_new(struct kunit *test)
-{
-	struct tape *tape = vzalloc(sizeof(*tape));
-
-	KUNIT_ASSERT_NOT_NULL(test, tape);
-	tape->bytes = vzalloc(MOST);
-	KUNIT_ASSERT_NOT_NULL(test, tape->bytes);
-	return tape;
-}
-
-static void tape_free(struct tape *tape)
-{
-	vfree(tape->bytes);
-	vfree(tape);
-}
+/* The FPDU read last, without its markers. */
+static u8 plain[WEFT_FPDU_ROOM(WEFT_MAX_ULPDU)];
 
 /* Takes the word at @at out of the stream: it is a marker, or one of the FPDU's. */
 static void take_word(struct kunit *test, struct tape *tape, u32 at, u32 field, u32 *have)
 {
 	if (at % 512) {
-		memcpy(tape->plain + *have, tape->bytes + at, 4);
+		memcpy(plain + *have, tape->bytes + at, 4);
 		*have += 4;
 		return;
 	}
 	KUNIT_EXPECT_EQ(test, weft_get_be32(tape->bytes + at), at < field ? 0 : at - field);
 }
 
-/*
- * Reads an FPDU, whose markers must point to it, and whose CRC must cover them. Returns its
- * length in the stream.
- */
+/* Reads an FPDU: its markers point to it, its CRC covers them. Returns its length in the stream. */
 static u32 read_fpdu(struct kunit *test, struct tape *tape, bool crc)
 {
 	u32 at = tape->at, have = 0, covered;
@@ -89,90 +48,46 @@ static void read_send(struct kunit *test, struct tape *tape, const struct end *e
 
 	for (got = 0; !hdr.last; got += ulpdu - n) {
 		KUNIT_EXPECT_LE(test, read_fpdu(test, tape, crc), e->fake->script.emss);
-		ulpdu = weft_get_be16(tape->plain);
-		n = weft_ddp_decode(tape->plain + WEFT_MPA_LEN, ulpdu, true, &hdr, &why);
+		ulpdu = weft_get_be16(plain);
+		n = weft_ddp_decode(plain + WEFT_MPA_LEN, ulpdu, true, &hdr, &why);
 		KUNIT_ASSERT_NE(test, n, 0U);
 		KUNIT_EXPECT_EQ(test, hdr.opcode, WEFT_RDMAP_SEND);
 		KUNIT_EXPECT_EQ(test, hdr.mo, got);
 		KUNIT_ASSERT_LE(test, got + ulpdu - n, len);
-		KUNIT_EXPECT_EQ(test, memcmp(tape->plain + WEFT_MPA_LEN + n, bytes + got,
-					     ulpdu - n), 0);
+		KUNIT_EXPECT_EQ(test, memcmp(plain + WEFT_MPA_LEN + n, bytes + got, ulpdu - n), 0);
 	}
 	KUNIT_EXPECT_EQ(test, got, len);
 }
 
-/* Has all be sent that can be, and takes it. */
-static void drain(struct kunit *test, struct tape *tape, struct end *e)
-{
-	int quiet = 0;
-	u32 n;
-
-	while (quiet < 3) {
-		settle();
-		quiet++;
-		while ((n = fake_take(e->fake, tape->bytes + tape->len, MOST - tape->len))) {
-			tape->len += n;
-			quiet = 0;
-		}
-	}
-}
-
-/*
- * Whatever the segment size, an FPDU keeps to a segment with its markers. A device that would
- * else make large FPDUs, or lend, does neither.
- */
+/* With markers too an FPDU keeps to a segment; none is large or lent where the device would. */
 static void marker_sends(struct kunit *test)
 {
 	static const u32 lengths[] = { 0, 1, 100, 480, 508, 512, 1400, 1424, 5000, 70001 };
 	static const u32 sizes[] = { 128, 516, 1220, 1448, 8948, 65532 };
-	struct weft_mpa_agreed agreed = {
-		.revision = 2, .extended = true, .marks_out = true, .ird = 2, .ord = 2,
-	};
-	struct weft_cqe cqe;
-	u32 i, k, len;
 
-	for (i = 0; i < 2 * ARRAY_SIZE(sizes); i++) {
-		struct tape *tape = tape_new(test);
-		struct end *e;
+	for (u32 i = 0; i < 2 * ARRAY_SIZE(sizes); i++) {
+		struct tx_bench *t;
 
 		fake_script.emss = sizes[i / 2];
 		fake_script.lends = true;
-		e = end_make(test);
-		end_fill(e, i);
-		agreed.crc = i & 1;
-		KUNIT_ASSERT_EQ(test, end_start(e, &agreed, true), 0);
-		for (k = 0; k < 200; k++) {
-			len = k < 2 * ARRAY_SIZE(lengths) ? lengths[k / 2] : k * 5;
-			end_post(e, end_wr(e, WEFT_OP_SEND, k * 31, len));
-			KUNIT_EXPECT_EQ(test, end_ring(e), 0);
-			drain(test, tape, e);
-			read_send(test, tape, e, agreed.crc, e->memory + k * 31, len);
-			KUNIT_ASSERT_TRUE(test, end_poll(e, &cqe));
-			KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), (u32)IB_WC_SUCCESS);
+		t = bench_new(test);
+		weft_settings_init(&t->e->b->dev.settings);
+		end_fill(t->e, i);
+		t->agreed.crc = i & 1;
+		t->agreed.marks_out = true;
+		start(test, t, true);
+		for (u32 k = 0; k < 200; k++) {
+			u32 len = k < 2 * ARRAY_SIZE(lengths) ? lengths[k / 2] : k * 5;
+
+			end_post(t->e, end_wr(t->e, WEFT_OP_SEND, k * 31, len));
+			KUNIT_EXPECT_EQ(test, end_ring(t->e), 0);
+			drain(test, t);
+			read_send(test, t->tape, t->e, i & 1, t->e->memory + k * 31, len);
+			expect_done(test, t->e, 0x1000 + k, IB_WC_SUCCESS);
 		}
-		KUNIT_EXPECT_EQ(test, tape->at, tape->len);
-		end_free(test, e);
-		tape_free(tape);
-		KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+		expect_end(test, t);
+		end_now(test, t);
 	}
 }
 
-static struct kunit_case marker_cases[] = {
-	KUNIT_CASE(marker_sends),
-	{}
-};
-
-static int marker_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite marker_suite = {
-	.name = "weft_marker",
-	.suite_init = marker_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = marker_cases,
-};
-
-kunit_test_suite(marker_suite);
+A_SUITE(marker, fake, KUNIT_CASE(marker_sends));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What ibv_modify_qp() changes, and what it leaves; how iw_cm finds a queue pair by its number. */
-#include <kunit/test.h>
 #include <linux/cred.h>
 #include <linux/pid.h>
 #include <linux/sched/task.h>
@@ -34,9 +33,8 @@ static void modify_rights(struct kunit *test)
 			WEFT_ACCESS_REMOTE);
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_RTR, RW, BY_RDMA_CM, 0),
 			WEFT_ACCESS_REMOTE);
-	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_INIT,
-				     IB_ACCESS_REMOTE_READ, BY_RDMA_CM, 0),
-			IB_ACCESS_REMOTE_READ);
+	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_INIT, IB_ACCESS_REMOTE_READ,
+				     BY_RDMA_CM, 0), IB_ACCESS_REMOTE_READ);
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_INIT, 0,
 				     BY_RDMA_CM | IB_QP_PKEY_INDEX, 0), 0);
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_INIT, RW,
@@ -45,13 +43,11 @@ static void modify_rights(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_ERR, IB_QPS_RESET, 0, IB_QP_STATE, 0),
 			WEFT_ACCESS_REMOTE);
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_ERR, IB_QPS_RESET, IB_ACCESS_REMOTE_READ,
-				     IB_QP_STATE | IB_QP_ACCESS_FLAGS, 0),
-			IB_ACCESS_REMOTE_READ);
+				     IB_QP_STATE | IB_QP_ACCESS_FLAGS, 0), IB_ACCESS_REMOTE_READ);
 	/* The door is closed while data flows. */
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_RTS, 0, 0, IB_QP_ACCESS_FLAGS, 0), 0);
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_RTS, 0, RW, IB_QP_ACCESS_FLAGS, 0), RW);
 	b->engine.qp.state = IB_QPS_RTS;
-	teardown(b);
 }
 
 /* What fails has changed nothing. */
@@ -70,13 +66,9 @@ static void modify_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_modify_qp(&b->engine.qp.ib, &attr, IB_QP_STATE |
 					     IB_QP_EN_SQD_ASYNC_NOTIFY, NULL), -EOPNOTSUPP);
 	KUNIT_EXPECT_EQ(test, weft_qp_state(&b->engine.qp), IB_QPS_RTS);
-	teardown(b);
 }
 
-/*
- * iw_cm has its reference from the lookup on, so that the queue pair may be destroyed before its
- * second call; a lookup that comes when the last reference is gone finds nothing.
- */
+/* iw_cm has its reference from the lookup on; a lookup behind the last reference finds nothing. */
 static void modify_found(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
@@ -94,7 +86,6 @@ static void modify_found(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), NULL);
 	KUNIT_EXPECT_PTR_EQ(test, weft_qp_get_by_num(&b->dev, qpn), NULL);
 	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn + 1), NULL);
-	teardown(b);
 }
 
 /* iw_cm asks with a lock held and interrupts off; kunit/run --debug tells if anybody sleeps. */
@@ -117,7 +108,6 @@ static void modify_named(struct kunit *test)
 	weft_iw_rem_ref(&b->engine.qp.ib);
 	b->engine.qp.ib.res.task = NULL;
 	put_task_struct(program);
-
 	/* The kernel's own is named by its threads, and for who may have it mount. */
 	b->engine.qp.owner = NULL;
 	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), &b->engine.qp.ib);
@@ -133,7 +123,6 @@ static void modify_named(struct kunit *test)
 	revert_creds(before);
 	put_cred(cred);
 	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 1U);
-	teardown(b);
 }
 
 struct asks {
@@ -151,10 +140,7 @@ static void ask_and_drop(struct work_struct *work)
 	weft_iw_rem_ref(asks->ib);
 }
 
-/*
- * Each weft_iw_add_ref() is worth a reference: the first behind a lookup is the lookup's, and any
- * other is a new one, also if another task asks between the lookup and its own.
- */
+/* The first weft_iw_add_ref() behind a lookup is the lookup's, whoever else asks in between. */
 static void modify_promised(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
@@ -170,7 +156,6 @@ static void modify_promised(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 2U);
 	weft_iw_add_ref(&b->engine.qp.ib);
 	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 2U);
-
 	/* An iw_cm that keeps the queue pair while it modifies it */
 	weft_iw_add_ref(&b->engine.qp.ib);
 	KUNIT_EXPECT_EQ(test, kref_read(&b->entry.refs), 3U);
@@ -181,13 +166,9 @@ static void modify_promised(struct kunit *test)
 	weft_qp_put(&b->engine.qp); /* the table's */
 	KUNIT_EXPECT_TRUE(test, completion_done(&b->entry.gone));
 	destroy_work_on_stack(&asks.work);
-	teardown(b);
 }
 
-/*
- * A connection that ends when it is served, and at its end tells iw_cm, which drops the last
- * reference.
- */
+/* A connection that ends when it is served, and so has iw_cm drop the last reference. */
 struct ending {
 	struct weft_qp_user user;
 	struct bench *b;
@@ -215,15 +196,10 @@ static bool ending_serve(struct weft_qp_user *user)
 }
 
 static const struct weft_qp_user_ops ending_ops = {
-	.post = ending_post,
-	.hold = ending_hold,
-	.serve = ending_serve,
+	.post = ending_post, .hold = ending_hold, .serve = ending_serve,
 };
 
-/*
- * iw_cm_disconnect() modifies a queue pair on which it has no reference. So the last one may go
- * while this runs, which then keeps the queue pair to its end.
- */
+/* iw_cm_disconnect() modifies without a reference: the last one may go meanwhile. */
 static void modify_held(struct kunit *test)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_SQD };
@@ -237,7 +213,6 @@ static void modify_held(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, ending.gone_within);
 	KUNIT_EXPECT_TRUE(test, completion_done(&b->entry.gone));
 	b->engine.qp.ib.res.task = NULL;
-	teardown(b);
 }
 
 /* Without a last reference it does nothing, and starts nothing behind the destroy. */
@@ -246,12 +221,11 @@ static void modify_gone(struct kunit *test)
 	static const enum ib_qp_state states[] = { IB_QPS_SQD, IB_QPS_ERR };
 	struct ib_qp_attr attr = {};
 	struct bench *b = setup(test, ORD);
-	size_t i;
 
 	weft_qp_put(&b->engine.qp); /* the table's */
 	KUNIT_EXPECT_TRUE(test, completion_done(&b->entry.gone));
 	weft_baton_lock(&b->engine.qp.tx_lock); /* a worker leaves word */
-	for (i = 0; i < ARRAY_SIZE(states); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
 		attr.qp_state = states[i];
 		KUNIT_EXPECT_EQ_MSG(test, -EINVAL,
 				    weft_modify_qp(&b->engine.qp.ib, &attr, IB_QP_STATE, NULL),
@@ -262,25 +236,8 @@ static void modify_gone(struct kunit *test)
 	}
 	weft_qp_unlock(&b->engine.qp);
 	b->engine.qp.state = IB_QPS_RTS; /* as it should be */
-	teardown(b);
 }
 
-static struct kunit_case modify_cases[] = {
-	KUNIT_CASE(modify_rights),
-	KUNIT_CASE(modify_fails),
-	KUNIT_CASE(modify_found),
-	KUNIT_CASE(modify_named),
-	KUNIT_CASE(modify_promised),
-	KUNIT_CASE(modify_held),
-	KUNIT_CASE(modify_gone),
-	{}
-};
-
-static struct kunit_suite modify_suite = {
-	.name = "weft_modify",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = modify_cases,
-};
-
-kunit_test_suite(modify_suite);
+A_SUITE(modify, bench, KUNIT_CASE(modify_rights), KUNIT_CASE(modify_fails),
+	KUNIT_CASE(modify_found), KUNIT_CASE(modify_named), KUNIT_CASE(modify_promised),
+	KUNIT_CASE(modify_held), KUNIT_CASE(modify_gone));

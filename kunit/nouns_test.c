@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What both directions of a queue pair share, each without a queue pair: requests in
- * flight, our reads, the peer's, when sending may begin, how a connection ends.
- */
-#include <kunit/test.h>
-
+/* What both directions share: requests in flight, reads of both ends, the gate, the ending. */
 #include "pair/reads.h"
 #include "pair/ending.h"
 #include "pair/gate.h"
 #include "pair/inflight.h"
 #include "queue/cq.h"
 #include "queue/ring.h"
+#include "suite.h"
 
 #define REQUESTS	4
 #define SLOTS		8
@@ -25,18 +21,21 @@ struct sends {
 
 static void *memory(struct kunit *test, u32 slots, u32 stride)
 {
-	void *mem = kunit_kzalloc(test, WEFT_RING_OFFSET + slots * stride, GFP_KERNEL);
+	void *mem = zeroed(test, WEFT_RING_OFFSET + slots * stride);
 
-	KUNIT_ASSERT_NOT_NULL(test, mem);
 	return mem;
+}
+
+static void sends_end(struct kunit *test, void *what)
+{
+	weft_inflight_destroy(&((struct sends *)what)->list);
 }
 
 /* As many requests, and as many slots of the ring and of the completion queue. */
 static struct sends *sends_of(struct kunit *test, u32 requests, u32 slots)
 {
-	struct sends *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct sends *s = zeroed(test, sizeof(*s));
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	s->sq.size = slots;
 	s->sq.stride = WEFT_SQ_BLOCK;
 	s->sq.mem = memory(test, slots, WEFT_SQ_BLOCK);
@@ -45,6 +44,7 @@ static struct sends *sends_of(struct kunit *test, u32 requests, u32 slots)
 	s->cq.ring.stride = sizeof(struct weft_cqe);
 	s->cq.ring.mem = memory(test, slots, sizeof(struct weft_cqe));
 	KUNIT_ASSERT_EQ(test, weft_inflight_init(&s->list, requests), 0);
+	at_end(test, sends_end, s);
 	return s;
 }
 
@@ -84,9 +84,8 @@ static const struct weft_cqe *completion(const struct sends *s, u32 index)
 static void inflight_is_a_ring(struct kunit *test)
 {
 	struct sends *s = sends(test);
-	u32 i;
 
-	for (i = 0; i < 3 * REQUESTS; i++) {
+	for (u32 i = 0; i < 3 * REQUESTS; i++) {
 		KUNIT_EXPECT_LT(test, weft_inflight_num(&s->list), s->list.size);
 		add(s, i, true);
 		KUNIT_EXPECT_PTR_EQ(test, weft_inflight_last(&s->list),
@@ -99,7 +98,6 @@ static void inflight_is_a_ring(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_inflight_num(&s->list), REQUESTS - 1U);
 	weft_inflight_forget(&s->list);
 	KUNIT_EXPECT_EQ(test, weft_inflight_num(&s->list), 0U);
-	weft_inflight_destroy(&s->list);
 }
 
 /* In order, however they end; the unsignaled ones without a word. */
@@ -114,7 +112,6 @@ static void inflight_completes_in_order(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, finish(s));
 	KUNIT_EXPECT_EQ(test, s->cq.ring.head, 0U);
 	KUNIT_EXPECT_EQ(test, consumer(s), 0U);
-
 	first->done = true;
 	KUNIT_EXPECT_TRUE(test, finish(s));
 	KUNIT_EXPECT_EQ(test, s->cq.ring.head, 2U);
@@ -122,7 +119,6 @@ static void inflight_completes_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, completion(s, 1)->wr_id, 3ULL);
 	KUNIT_EXPECT_EQ(test, completion(s, 1)->qp_num, QPN);
 	KUNIT_EXPECT_EQ(test, consumer(s), 3U);
-	weft_inflight_destroy(&s->list);
 }
 
 /* What the stream has not taken all of is not done, whatever is said of it. */
@@ -136,7 +132,6 @@ static void inflight_waits_for_the_stream(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, weft_inflight_complete(&s->list, &s->sq, &s->cq, QPN));
 	KUNIT_EXPECT_EQ(test, s->cq.ring.head, 1U);
 	KUNIT_EXPECT_EQ(test, weft_inflight_num(&s->list), 1U);
-	weft_inflight_destroy(&s->list);
 }
 
 /* Behind the first that fails all fail, also those that had been sent. */
@@ -154,7 +149,6 @@ static void inflight_breaks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(completion(s, 0)->word), IB_WC_REM_ACCESS_ERR);
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(completion(s, 1)->word), IB_WC_WR_FLUSH_ERR);
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(completion(s, 2)->word), IB_WC_WR_FLUSH_ERR);
-	weft_inflight_destroy(&s->list);
 }
 
 /* Notes how many entries there were when the consumer was woken. */
@@ -180,7 +174,6 @@ static void inflight_completes_in_slices(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->cq.ring.head, num);
 	KUNIT_EXPECT_EQ(test, consumer(s), num);
 	KUNIT_EXPECT_EQ(test, completion(s, num - 1)->wr_id, num - 1ULL);
-	weft_inflight_destroy(&s->list);
 }
 
 /* A completion queue without room is told of, and the slots are free all the same. */
@@ -192,18 +185,16 @@ static void inflight_without_room(struct kunit *test)
 	add(s, 1, true)->done = true;
 	KUNIT_EXPECT_FALSE(test, finish(s));
 	KUNIT_EXPECT_EQ(test, consumer(s), 1U);
-	weft_inflight_destroy(&s->list);
 }
 
 static void reads_are_a_ring(struct kunit *test)
 {
 	struct weft_reads reads = {};
 	struct weft_read *read, *oldest;
-	u32 i;
 
 	KUNIT_ASSERT_EQ(test, weft_reads_start(&reads, 3, 2, NULL), 0);
 	KUNIT_EXPECT_NULL(test, weft_reads_oldest(&reads));
-	for (i = 0; i < 10; i++) {
+	for (u32 i = 0; i < 10; i++) {
 		KUNIT_EXPECT_FALSE(test, weft_reads_full(&reads));
 		oldest = weft_reads_oldest(&reads);
 		read = weft_reads_next(&reads, i);
@@ -272,10 +263,9 @@ static void answers_in_order(struct kunit *test)
 	struct weft_peer_read atomic_ask = { .atomic = true }, read_ask = {};
 	const struct weft_peer_read *answer;
 	struct weft_peer_reads answers = {};
-	u32 i;
 
 	KUNIT_ASSERT_EQ(test, weft_peer_reads_start(&answers, 2, NULL), 0);
-	for (i = 0; i < 5; i++) {
+	for (u32 i = 0; i < 5; i++) {
 		read_ask.read_req.size = i;
 		weft_peer_reads_push(&answers, &read_ask);
 		KUNIT_EXPECT_FALSE(test, weft_peer_reads_full(&answers));
@@ -369,13 +359,11 @@ static void ending_shows_the_blame(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_ending_tell(&ending, got), len);
 	KUNIT_EXPECT_EQ(test, memcmp(got, want, len), 0);
 	KUNIT_EXPECT_FALSE(test, ending.due);
-
 	/* A connection later, of an end that blames nobody. */
 	weft_ending_start(&ending);
 	weft_ending_set(&ending, &term, NULL);
 	KUNIT_EXPECT_EQ(test, weft_ending_tell(&ending, got),
 			weft_term_encode(want, &term, NULL, 0, 0));
-
 	/* Without a header there is nothing to show. */
 	weft_blame_set(&blame, hdr, 0, 99, request);
 	KUNIT_EXPECT_EQ(test, blame.len, 0);
@@ -391,28 +379,10 @@ static void ending_is_overdue(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, weft_ending_overdue(&ending));
 }
 
-static struct kunit_case nouns_cases[] = {
-	KUNIT_CASE(inflight_is_a_ring),
-	KUNIT_CASE(inflight_completes_in_order),
-	KUNIT_CASE(inflight_waits_for_the_stream),
-	KUNIT_CASE(inflight_breaks),
-	KUNIT_CASE(inflight_completes_in_slices),
-	KUNIT_CASE(inflight_without_room),
-	KUNIT_CASE(reads_are_a_ring),
-	KUNIT_CASE(reads_are_named),
-	KUNIT_CASE(none_allowed),
-	KUNIT_CASE(answers_in_order),
-	KUNIT_CASE(gate_of_an_initiator),
-	KUNIT_CASE(gate_with_a_frame),
-	KUNIT_CASE(gate_without_a_frame),
-	KUNIT_CASE(ending_shows_the_blame),
-	KUNIT_CASE(ending_is_overdue),
-	{}
-};
-
-static struct kunit_suite nouns_suite = {
-	.name = "weft_nouns",
-	.test_cases = nouns_cases,
-};
-
-kunit_test_suite(nouns_suite);
+A_SUITE(nouns, no, KUNIT_CASE(inflight_is_a_ring), KUNIT_CASE(inflight_completes_in_order),
+	KUNIT_CASE(inflight_waits_for_the_stream), KUNIT_CASE(inflight_breaks),
+	KUNIT_CASE(inflight_completes_in_slices), KUNIT_CASE(inflight_without_room),
+	KUNIT_CASE(reads_are_a_ring), KUNIT_CASE(reads_are_named), KUNIT_CASE(none_allowed),
+	KUNIT_CASE(answers_in_order), KUNIT_CASE(gate_of_an_initiator),
+	KUNIT_CASE(gate_with_a_frame), KUNIT_CASE(gate_without_a_frame),
+	KUNIT_CASE(ending_shows_the_blame), KUNIT_CASE(ending_is_overdue));

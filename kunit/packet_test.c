@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Reading packet buffers as cards with fragments and lists make them. */
-#include <kunit/test.h>
 #include <linux/skbuff.h>
 
 #include "base/compat.h"
@@ -14,6 +13,7 @@ static bool fake_readable(const struct sk_buff *skb)
 
 #define weft_skb_frags_readable fake_readable
 #include "llp/packet.h"
+#include "suite.h"
 
 #define LINEAR	5
 #define FRAGS	2
@@ -47,7 +47,6 @@ static struct sk_buff *buffer(struct kunit *test, u32 start, u32 linear)
 	return skb;
 }
 
-/* Makes @child the last of the packet's list. */
 static void append(struct sk_buff *root, struct sk_buff *child)
 {
 	struct sk_buff **at = &skb_shinfo(root)->frag_list;
@@ -139,17 +138,5 @@ static void packet_unreadable(struct kunit *test)
 	kfree_skb(skb);
 }
 
-static struct kunit_case packet_cases[] = {
-	KUNIT_CASE(packet_fragments),
-	KUNIT_CASE(packet_list),
-	KUNIT_CASE(packet_list_in_list),
-	KUNIT_CASE(packet_unreadable),
-	{}
-};
-
-static struct kunit_suite packet_suite = {
-	.name = "weft_packet",
-	.test_cases = packet_cases,
-};
-
-kunit_test_suite(packet_suite);
+A_SUITE(packet, no, KUNIT_CASE(packet_fragments), KUNIT_CASE(packet_list),
+	KUNIT_CASE(packet_list_in_list), KUNIT_CASE(packet_unreadable));

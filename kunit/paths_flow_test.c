@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Several paths as one stream: which path a frame takes, what the peer is told that was taken,
- * what a peer may send, and how the stream ends.
- */
+/* Several paths: which one a frame takes, acknowledgments, limits on the peer, the stream's end. */
 #include <linux/completion.h>
 
-#include "bench.h"
-#include "ends.h"
 #include "routes.h"
 #include "wire/plan.h"
 
@@ -50,16 +45,6 @@ static bool wants_space(struct route *end)
 	return wants;
 }
 
-/* Has an end tell what it owes, as if the time for that had come. */
-static void tell_ack(struct route *end)
-{
-	route_look(end);
-	weft_baton_lock(&end->p->lock);
-	end->p->ack_due = jiffies;
-	weft_baton_unlock(&end->p->lock);
-	route_look(end);
-}
-
 /* --- which path a frame takes --- */
 
 /* A path whose TCP has no room gets nothing; if none has any, the sender is told of the next. */
@@ -80,7 +65,6 @@ static void flow_by_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r->a.writable, 1);
 	KUNIT_EXPECT_FALSE(test, wants_space(&r->a));
 	KUNIT_EXPECT_EQ(test, r->b.taken, 10U);
-	routes_free(r);
 }
 
 /* What is left of a frame for which a path had no room follows it there. */
@@ -99,9 +83,7 @@ static void flow_in_parts(struct kunit *test)
 	path[1]->script.window = 4 << 20;
 	route_send_many(&r->a, 3, LEN);
 	KUNIT_EXPECT_EQ(test, path[1]->unsent, 3 * frame_len(LEN));
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 4U);
-	routes_free(r);
+	expect_taken(&r->b, 4);
 }
 
 /* Of two paths with room, a frame takes the one that has it at the peer first. */
@@ -124,9 +106,7 @@ static void flow_by_speed(struct kunit *test)
 	slow->script.cwnd = 9 * fast->script.cwnd;
 	route_send_many(&r->a, 60, LEN);
 	KUNIT_EXPECT_GT(test, slow->unsent, fast->unsent);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 8 * 9 + 60U);
-	routes_free(r);
+	expect_taken(&r->b, 8 * 9 + 60);
 }
 
 /* FPDUs come in whatever pieces the engine hands over. */
@@ -134,15 +114,13 @@ static void flow_in_pieces(struct kunit *test)
 {
 	struct routes *r = routes_gather(test, 2);
 	const u32 len = weft_fpdu_len(100);
-	u8 *three = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
-	u32 cut, i;
+	u8 *three = zeroed(test, PAGE_SIZE);
 	int ret;
 
-	KUNIT_ASSERT_NOT_NULL(test, three);
 	r->b.idle = true;
-	for (i = 0; i < 3; i++)
+	for (u32 i = 0; i < 3; i++)
 		weft_fpdu_begin(three + i * len, 100);
-	for (cut = 1; cut < 3 * len; cut += 7) {
+	for (u32 cut = 1; cut < 3 * len; cut += 7) {
 		weft_llp_lock(r->a.llp);
 		ret = weft_llp_send_page(r->a.llp, virt_to_page(three), offset_in_page(three),
 					 cut, true);
@@ -155,7 +133,6 @@ static void flow_in_pieces(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, r->a.p->staged, 0U);
 	}
 	KUNIT_EXPECT_EQ(test, r->a.p->next, (3 * len - 1 + 6) / 7 * 3);
-	routes_free(r);
 }
 
 /* --- what the peer is told that was taken --- */
@@ -166,16 +143,14 @@ static void flow_acks(struct kunit *test)
 	struct routes *r = routes_gather(test, 2);
 
 	route_send_many(&r->a, 3 * WEFT_PATHS_ACK_FRAMES, 40);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 3 * WEFT_PATHS_ACK_FRAMES);
+	expect_taken(&r->b, 3 * WEFT_PATHS_ACK_FRAMES);
 	KUNIT_EXPECT_LT(test, r->a.p->num_unacked, (u32)WEFT_PATHS_ACK_FRAMES);
 	route_send_many(&r->a, 5, 40);
 	settle();
-	tell_ack(&r->b);
+	route_tell_ack(&r->b);
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
 	KUNIT_EXPECT_EQ(test, r->a.p->bytes, 0U);
 	KUNIT_EXPECT_FALSE(test, weft_llp_unsent(r->a.llp));
-	routes_free(r);
 }
 
 /* What came, but was not taken, is not acknowledged. */
@@ -186,12 +161,11 @@ static void flow_acks_taken(struct kunit *test)
 	r->b.idle = true;
 	route_send_many(&r->a, 3 * WEFT_PATHS_ACK_FRAMES, 40);
 	settle();
-	tell_ack(&r->b);
+	route_tell_ack(&r->b);
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 3U * WEFT_PATHS_ACK_FRAMES);
 	route_take(&r->b);
-	tell_ack(&r->b);
+	route_tell_ack(&r->b);
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
-	routes_free(r);
 }
 
 /* A segment that goes back tells it, without a frame for that. */
@@ -206,7 +180,6 @@ static void flow_acks_ride(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
 	KUNIT_EXPECT_EQ(test, r->a.taken, 1U);
-	routes_free(r);
 }
 
 static void flow_ack_of_nothing(struct kunit *test)
@@ -218,9 +191,8 @@ static void flow_ack_of_nothing(struct kunit *test)
 		{ .type = WEFT_PATH_END, .ack = 4 },
 	};
 	struct routes *r;
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(wrong); i++) {
 		r = routes_gather(test, 2);
 		r->a.idle = true;
 		r->b.idle = true;
@@ -228,7 +200,7 @@ static void flow_ack_of_nothing(struct kunit *test)
 		route_feed(&r->a, 1, &wrong[i], wrong[i].type == WEFT_PATH_SEGMENT ? 20 : 0);
 		settle();
 		expect_dead(&r->a, -EPROTO);
-		routes_free(r);
+		end_now(test, r);
 	}
 }
 
@@ -245,7 +217,6 @@ static void flow_ack_of_unsent(struct kunit *test)
 	route_feed(&r->a, 1, &wrong, 0);
 	settle();
 	expect_dead(&r->a, -EPROTO);
-	routes_free(r);
 }
 
 /* --- limits --- */
@@ -264,7 +235,6 @@ static void flow_too_far_ahead(struct kunit *test)
 	expect_dead(&r->b, -EPROTO);
 	/* The other end is told by TCP. */
 	expect_dead(&r->a, -ECONNRESET);
-	routes_free(r);
 }
 
 /* Whether these wait for one before them, or for the engine. */
@@ -273,9 +243,8 @@ static void flow_too_many_bytes(struct kunit *test)
 	const u32 most = WEFT_PATH_WINDOW_BYTES / WEFT_PATH_MAX_FPDU;
 	struct weft_path_hdr hdr = { .type = WEFT_PATH_SEGMENT };
 	struct routes *r;
-	u32 first;
 
-	for (first = 0; first < 2; first++) {
+	for (u32 first = 0; first < 2; first++) {
 		r = routes_gather(test, 2);
 		r->b.idle = true;
 		for (hdr.ssn = first; hdr.ssn < first + most; hdr.ssn++) {
@@ -293,7 +262,7 @@ static void flow_too_many_bytes(struct kunit *test)
 		route_feed(&r->b, 1, &hdr, WEFT_PATH_MAX_ULPDU - WEFT_PATH_HDR_LEN);
 		settle();
 		expect_dead(&r->b, -EPROTO);
-		routes_free(r);
+		end_now(test, r);
 	}
 }
 
@@ -319,9 +288,8 @@ static void flow_keeps_within(struct kunit *test)
 	const u32 len[] = { 4, longest };
 	const u32 most[] = { WEFT_PATH_WINDOW, WEFT_PATH_WINDOW_BYTES / WEFT_PATH_MAX_FPDU };
 	struct routes *r;
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(len); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(len); i++) {
 		r = routes_gather(test, 2);
 		r->b.idle = true;
 		send_all(&r->a, len[i]);
@@ -331,14 +299,14 @@ static void flow_keeps_within(struct kunit *test)
 		expect_alive(&r->b);
 		r->a.writable = 0;
 		route_take(&r->b);
-		tell_ack(&r->b);
+		route_tell_ack(&r->b);
 		KUNIT_EXPECT_EQ(test, r->b.taken, most[i]);
 		KUNIT_EXPECT_EQ(test, r->a.writable, 1);
 		route_send_many(&r->a, 10, len[i]);
 		settle();
 		route_take(&r->b);
 		KUNIT_EXPECT_EQ(test, r->b.taken, most[i] + 10);
-		routes_free(r);
+		end_now(test, r);
 	}
 }
 
@@ -350,9 +318,7 @@ static void flow_too_long(struct kunit *test)
 
 	route_send_many(&r->a, 1, longest);
 	KUNIT_EXPECT_EQ(test, route_send(&r->a, longest + 1), -EMSGSIZE);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 1U);
-	routes_free(r);
+	expect_taken(&r->b, 1);
 }
 
 /* --- the end --- */
@@ -364,22 +330,19 @@ static void flow_ends(struct kunit *test)
 	route_send_many(&r->a, 5, LEN);
 	weft_llp_shutdown(r->a.llp);
 	KUNIT_EXPECT_FALSE(test, has_ended(&r->b));
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
+	expect_taken(&r->b, 5);
 	KUNIT_EXPECT_TRUE(test, has_ended(&r->b));
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);
 	KUNIT_EXPECT_EQ(test, r->b.changed, 1);
 	/* The other direction goes on. */
 	expect_alive(&r->a);
 	route_send_many(&r->b, 5, LEN);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->a.taken, 5U);
-	tell_ack(&r->b);
+	expect_taken(&r->a, 5);
+	route_tell_ack(&r->b);
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
 	weft_llp_shutdown(r->b.llp);
 	settle();
 	KUNIT_EXPECT_TRUE(test, has_ended(&r->a));
-	routes_free(r);
 }
 
 /* What was sent before a close in order arrives, and then the end. */
@@ -390,11 +353,9 @@ static void flow_closes(struct kunit *test)
 	route_send_many(&r->a, 5, LEN);
 	weft_llp_close(r->a.llp, false);
 	r->a.llp = NULL;
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
+	expect_taken(&r->b, 5);
 	KUNIT_EXPECT_TRUE(test, has_ended(&r->b));
 	KUNIT_EXPECT_EQ(test, r->b.llp->class->error(r->b.llp), 0);
-	routes_free(r);
 }
 
 /* A frame of which a part has come when the stream is closed in order goes with it. */
@@ -410,9 +371,7 @@ static void flow_closes_amid_frame(struct kunit *test)
 	route_send_many(&r->a, 5, LEN);
 	weft_llp_close(r->a.llp, false);
 	r->a.llp = NULL;
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
-	routes_free(r);
+	expect_taken(&r->b, 5);
 }
 
 /* An end has to be behind all segments, and stays where it is. */
@@ -427,18 +386,17 @@ static void flow_wrong_ends(struct kunit *test)
 		  { .type = WEFT_PATH_END, .ssn = WEFT_PATH_WINDOW + 1 } },
 	};
 	struct routes *r;
-	u32 i, n;
 
-	for (i = 0; i < ARRAY_SIZE(frames); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(frames); i++) {
 		r = routes_gather(test, 2);
-		for (n = 0; n < 2; n++) {
+		for (u32 n = 0; n < 2; n++) {
 			expect_alive(&r->b);
 			route_feed(&r->b, n, &frames[i][n],
 				   frames[i][n].type == WEFT_PATH_SEGMENT ? 20 : 0);
 			settle();
 		}
 		expect_dead(&r->b, -EPROTO);
-		routes_free(r);
+		end_now(test, r);
 	}
 }
 
@@ -454,10 +412,8 @@ static void flow_end_first(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, has_ended(&r->b));
 	expect_alive(&r->b);
 	route_send_many(&r->a, 2, LEN);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 2U);
+	expect_taken(&r->b, 2);
 	KUNIT_EXPECT_TRUE(test, has_ended(&r->b));
-	routes_free(r);
 }
 
 /* An end that found no memory is tried again. */
@@ -472,7 +428,6 @@ static void flow_end_without_memory(struct kunit *test)
 	route_look(&r->a);
 	KUNIT_EXPECT_EQ(test, (int)r->a.p->out, (int)WEFT_PATHS_SHUT);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);
-	routes_free(r);
 }
 
 /* A stream that is to be looked after later is looked after sooner if that is due. */
@@ -489,7 +444,6 @@ static void flow_sooner(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, time_before(timer->expires, jiffies + 50 * HZ));
 	weft_paths_soon(r->a.p, 100 * HZ);
 	KUNIT_EXPECT_TRUE(test, time_before(timer->expires, jiffies + 50 * HZ));
-	routes_free(r);
 }
 
 static DECLARE_COMPLETION(go);
@@ -510,21 +464,17 @@ static void look_at_place(struct work_struct *work)
 static DECLARE_WORK(blocker, wait_to_go);
 static DECLARE_WORK(behind, look_at_place);
 
-/*
- * A stream that is to be looked after at once keeps its place in the queue when that is asked for
- * again, and gets one even if its timer is due and has not fired.
- */
+/* A stream that is due keeps its place in the queue, and gets one before its late timer fires. */
 static void flow_keeps_place(struct kunit *test)
 {
 	struct workqueue_struct *blocked = alloc_ordered_workqueue("weft_kunit_blocked", 0);
 	struct routes *r = routes_gather(test, 2);
 	struct weft_paths *p = r->a.p;
-	u32 timed;
 
 	KUNIT_ASSERT_NOT_NULL(test, blocked);
 	watched = &r->a;
 	swap(weft_workqueue, blocked);
-	for (timed = 0; timed < 2; timed++) {
+	for (u32 timed = 0; timed < 2; timed++) {
 		cancel_delayed_work_sync(&p->work);
 		p->is_due = false;
 		if (timed)
@@ -541,47 +491,16 @@ static void flow_keeps_place(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, in_place);
 	}
 	swap(weft_workqueue, blocked);
-	routes_free(r);
+	end_now(test, r);
 	/* Last, because timers of the streams may have waited to queue work there. */
 	destroy_workqueue(blocked);
 }
 
-static struct kunit_case flow_cases[] = {
-	KUNIT_CASE(flow_by_room),
-	KUNIT_CASE(flow_in_parts),
-	KUNIT_CASE(flow_by_speed),
-	KUNIT_CASE(flow_in_pieces),
-	KUNIT_CASE(flow_acks),
-	KUNIT_CASE(flow_acks_taken),
-	KUNIT_CASE(flow_acks_ride),
-	KUNIT_CASE(flow_ack_of_nothing),
-	KUNIT_CASE(flow_ack_of_unsent),
-	KUNIT_CASE(flow_too_far_ahead),
-	KUNIT_CASE(flow_too_many_bytes),
-	KUNIT_CASE(flow_keeps_within),
-	KUNIT_CASE(flow_too_long),
-	KUNIT_CASE(flow_ends),
-	KUNIT_CASE(flow_closes),
-	KUNIT_CASE(flow_closes_amid_frame),
-	KUNIT_CASE(flow_wrong_ends),
-	KUNIT_CASE(flow_end_first),
-	KUNIT_CASE(flow_end_without_memory),
-	KUNIT_CASE(flow_sooner),
-	KUNIT_CASE(flow_keeps_place),
-	{}
-};
-
-static int flow_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite flow_suite = {
-	.name = "weft_paths_flow",
-	.suite_init = flow_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = flow_cases,
-};
-
-kunit_test_suite(flow_suite);
+A_SUITE(paths_flow, fake, KUNIT_CASE(flow_by_room), KUNIT_CASE(flow_in_parts),
+	KUNIT_CASE(flow_by_speed), KUNIT_CASE(flow_in_pieces), KUNIT_CASE(flow_acks),
+	KUNIT_CASE(flow_acks_taken), KUNIT_CASE(flow_acks_ride), KUNIT_CASE(flow_ack_of_nothing),
+	KUNIT_CASE(flow_ack_of_unsent), KUNIT_CASE(flow_too_far_ahead),
+	KUNIT_CASE(flow_too_many_bytes), KUNIT_CASE(flow_keeps_within), KUNIT_CASE(flow_too_long),
+	KUNIT_CASE(flow_ends), KUNIT_CASE(flow_closes), KUNIT_CASE(flow_closes_amid_frame),
+	KUNIT_CASE(flow_wrong_ends), KUNIT_CASE(flow_end_first),
+	KUNIT_CASE(flow_end_without_memory), KUNIT_CASE(flow_sooner), KUNIT_CASE(flow_keeps_place));

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Several paths as one stream: how they join and leave, and what becomes of what a path had that
- * broke or stalls. What the peer reads has every segment once, in order.
- */
-#include "bench.h"
-#include "ends.h"
+/* Paths that join, leave, break or stall: the peer reads every segment once, in order. */
 #include "routes.h"
 #include "wire/plan.h"
 
@@ -19,27 +14,34 @@ static u32 num_up(const struct route *end)
 	return num;
 }
 
+static void expect_up(struct routes *r, u32 paths)
+{
+	KUNIT_EXPECT_EQ(r->a.test, num_up(&r->a), paths);
+	KUNIT_EXPECT_EQ(r->b.test, num_up(&r->b), paths);
+}
+
 /* Has all that follows take this path. */
 static void use_only(struct route *end, u32 number)
 {
-	u32 i;
-
-	for (i = 0; i < WEFT_MAX_PATHS; i++)
+	for (u32 i = 0; i < WEFT_MAX_PATHS; i++)
 		if (weft_path_is_up(&end->p->path[i]))
 			route_fake(end, i)->script.window = i == number ? 4 << 20 : 0;
 }
 
 static void use_all(struct route *end)
 {
-	u32 i;
-
-	for (i = 0; i < WEFT_MAX_PATHS; i++)
+	for (u32 i = 0; i < WEFT_MAX_PATHS; i++)
 		if (weft_path_is_up(&end->p->path[i]))
 			route_fake(end, i)->script.window = 4 << 20;
 	route_look(end);
 }
 
-/* Cuts a link, or mends it. */
+static void breaks(struct route *end, u32 number, int error)
+{
+	fake_die(route_fake(end, number), error);
+	settle();
+}
+
 static void cut(struct routes *r, u32 number, bool off)
 {
 	route_fake(&r->a, number)->script.stuck = off;
@@ -83,9 +85,7 @@ static void join_begins(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_OPEN);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_OPEN);
-	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
-	KUNIT_EXPECT_EQ(test, num_up(&r->b), 2U);
-	routes_free(r);
+	expect_up(r, 2);
 }
 
 /* --- what a path had --- */
@@ -98,17 +98,14 @@ static void join_replays(struct kunit *test)
 	use_only(&r->a, 1);
 	route_send_many(&r->a, 5, LEN);
 	route_fake(&r->a, 0)->script.window = 4 << 20;
-	fake_die(route_fake(&r->a, 1), -ECONNRESET);
-	settle();
+	breaks(&r->a, 1, -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
 	KUNIT_EXPECT_EQ(test, route_count(&r->a, WEFT_CNT_PATH_REPLAYED), 5ULL);
 	KUNIT_EXPECT_EQ(test, r->a.p->path[1].counts.replayed, 5ULL);
 	expect_counts(&r->a, 1, 1);
 	expect_counts(&r->b, 1, 1);
 	route_send_many(&r->a, 5, LEN);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 10U);
-	routes_free(r);
+	expect_taken(&r->b, 10);
 }
 
 /* What was replayed goes before what no path has had, since the peer waits for it. */
@@ -121,8 +118,7 @@ static void join_replays_first(struct kunit *test)
 	route_send_many(&r->a, 3, LEN);
 	route_fake(&r->a, 1)->script.window = 0;
 	weft_llp_shutdown(r->a.llp);
-	fake_die(route_fake(&r->a, 1), -ECONNRESET);
-	settle();
+	breaks(&r->a, 1, -ECONNRESET);
 	weft_baton_lock(&r->a.p->lock);
 	first = list_first_entry(&r->a.p->waiting, struct weft_path_frame, waiting)->ssn;
 	weft_baton_unlock(&r->a.p->lock);
@@ -132,7 +128,6 @@ static void join_replays_first(struct kunit *test)
 	use_all(&r->a);
 	KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);
-	routes_free(r);
 }
 
 /* What came by a path that breaks before that was told comes again, and is read once. */
@@ -145,13 +140,11 @@ static void join_doubles(struct kunit *test)
 	route_send_many(&r->a, 5, LEN);
 	settle();
 	route_fake(&r->a, 0)->script.window = 4 << 20;
-	fake_die(route_fake(&r->a, 1), -ECONNRESET);
-	settle();
+	breaks(&r->a, 1, -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, route_count(&r->a, WEFT_CNT_PATH_REPLAYED), 5ULL);
 	KUNIT_EXPECT_GT(test, r->b.p->path[0].counts.rx_bytes, 5ULL * LEN);
 	route_take(&r->b);
 	KUNIT_EXPECT_EQ(test, r->b.taken, 5U);
-	routes_free(r);
 }
 
 /* A frame of which a part came is sent again as a whole. */
@@ -166,17 +159,14 @@ static void join_torn(struct kunit *test)
 	fake_pump();
 	fake_pump();
 	route_fake(&r->a, 0)->script.window = 4 << 20;
-	fake_die(route_fake(&r->a, 1), -ETIMEDOUT);
-	settle();
+	breaks(&r->a, 1, -ETIMEDOUT);
 	KUNIT_EXPECT_EQ(test, r->b.taken, 2U);
 	/* A path that joins in its place begins with a frame of its own. */
 	try_again(r);
 	use_only(&r->a, 1);
 	route_send_many(&r->a, 2, LEN);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 4U);
+	expect_taken(&r->b, 4);
 	KUNIT_EXPECT_EQ(test, num_up(&r->b), 2U);
-	routes_free(r);
 }
 
 /* A path that damages bytes ends alone, wherever in a frame these are. */
@@ -185,9 +175,8 @@ static void join_damaged(struct kunit *test)
 	const u32 at[] = { 1, 2, 3, 7, 12, 15, 5000, LEN + 17 };
 	struct routes *r;
 	struct fake *bad;
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(at); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(at); i++) {
 		r = routes_gather(test, 2);
 		bad = route_fake(&r->b, 1);
 		bad->damage = bad->arrived + at[i];
@@ -197,7 +186,7 @@ static void join_damaged(struct kunit *test)
 		settle();
 		KUNIT_EXPECT_EQ_MSG(test, r->b.taken, 3U, "at %u", at[i]);
 		KUNIT_EXPECT_EQ(test, num_up(&r->b), 1U);
-		routes_free(r);
+		end_now(test, r);
 	}
 }
 
@@ -207,18 +196,16 @@ static void join_wrong_length(struct kunit *test)
 	const u16 wrong[] = { 0, 1, WEFT_PATH_HDR_LEN - 1, WEFT_PATH_MAX_ULPDU + 1, 0xffff };
 	u8 bytes[100] = {};
 	struct routes *r;
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(wrong); i++) {
 		r = routes_gather(test, 2);
 		weft_put_be16(bytes, wrong[i]);
 		fake_feed(route_fake(&r->b, 1), bytes, sizeof(bytes));
 		settle();
 		KUNIT_EXPECT_EQ_MSG(test, num_up(&r->b), 1U, "%u", wrong[i]);
 		route_send_many(&r->a, 3, LEN);
-		settle();
-		KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
-		routes_free(r);
+		expect_taken(&r->b, 3);
+		end_now(test, r);
 	}
 }
 
@@ -249,8 +236,7 @@ static void join_stalls(struct kunit *test)
 	unsent = slow->unsent;
 	route_send_many(&r->a, 3, LEN);
 	KUNIT_EXPECT_EQ(test, slow->unsent, unsent);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 6U);
+	expect_taken(&r->b, 6);
 	/* What it had comes late, and is read no second time. */
 	cut(r, 1, false);
 	settle();
@@ -265,24 +251,22 @@ static void join_stalls(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r->b.taken, 7U);
 	expect_counts(&r->a, 1, 1);
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 1U);
-	routes_free(r);
 }
 
 /* If all are silent, none is given up: TCP knows how long to wait. */
 static void join_all_stall(struct kunit *test)
 {
 	struct routes *r = routes_that_stall(test, 2);
-	u32 i;
 
 	cut(r, 0, true);
 	cut(r, 1, true);
-	for (i = 0; i < 2; i++) {
+	for (u32 i = 0; i < 2; i++) {
 		use_only(&r->a, i);
 		route_send_many(&r->a, 3, LEN);
 	}
 	use_all(&r->a);
 	weft_baton_lock(&r->a.p->lock);
-	for (i = 0; i < 2; i++)
+	for (u32 i = 0; i < 2; i++)
 		r->a.p->path[i].since -= 10 * HZ;
 	weft_baton_unlock(&r->a.p->lock);
 	route_look(&r->a);
@@ -292,15 +276,13 @@ static void join_all_stall(struct kunit *test)
 	route_send_many(&r->a, 1, LEN);
 	KUNIT_EXPECT_TRUE(test, list_empty(&r->a.p->waiting));
 	weft_baton_lock(&r->a.p->lock);
-	for (i = 0; i < 2; i++)
+	for (u32 i = 0; i < 2; i++)
 		r->a.p->path[i].since = jiffies;
 	weft_baton_unlock(&r->a.p->lock);
 	cut(r, 0, false);
 	cut(r, 1, false);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 7U);
+	expect_taken(&r->b, 7);
 	expect_counts(&r->a, 1, 0);
-	routes_free(r);
 }
 
 /* What was acknowledged by a path that breaks is told again. */
@@ -312,22 +294,13 @@ static void join_lost_ack(struct kunit *test)
 	settle();
 	use_only(&r->b, 0);
 	cut(r, 0, true);
-	route_look(&r->b);
-	weft_baton_lock(&r->b.p->lock);
-	r->b.p->ack_due = jiffies;
-	weft_baton_unlock(&r->b.p->lock);
-	route_look(&r->b);
+	route_tell_ack(&r->b);
 	KUNIT_EXPECT_EQ(test, r->b.p->told_ack, 5U);
 	fake_die(route_fake(&r->b, 0), -ECONNRESET);
 	use_all(&r->b);
 	settle();
-	route_look(&r->b);
-	weft_baton_lock(&r->b.p->lock);
-	r->b.p->ack_due = jiffies;
-	weft_baton_unlock(&r->b.p->lock);
-	route_look(&r->b);
+	route_tell_ack(&r->b);
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
-	routes_free(r);
 }
 
 /* --- joining and leaving --- */
@@ -341,19 +314,16 @@ static void join_late(struct kunit *test)
 	route_send_many(&r->a, 5, LEN);
 	route_send_many(&r->b, 5, LEN);
 	settle();
-	KUNIT_EXPECT_EQ(test, num_up(&r->a), 3U);
-	KUNIT_EXPECT_EQ(test, num_up(&r->b), 3U);
+	expect_up(r, 3);
 	expect_counts(&r->a, 2, 0);
 	expect_counts(&r->b, 2, 0);
 	use_only(&r->a, 2);
 	use_only(&r->b, 1);
 	route_send_many(&r->a, 5, LEN);
 	route_send_many(&r->b, 5, LEN);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->a.taken, 10U);
+	expect_taken(&r->a, 10);
 	KUNIT_EXPECT_EQ(test, r->b.taken, 10U);
 	KUNIT_EXPECT_GT(test, r->b.p->path[2].counts.rx_bytes, 5ULL * LEN);
-	routes_free(r);
 }
 
 /* Both ends know of a path, also where nothing flows. */
@@ -362,7 +332,6 @@ static void join_heard(struct kunit *test)
 	struct routes *r = routes_gather(test, 2);
 
 	KUNIT_EXPECT_TRUE(test, r->a.p->path[1].heard);
-	routes_free(r);
 }
 
 /* A responder that has no memory for a listener makes it later. */
@@ -377,7 +346,6 @@ static void join_without_memory(struct kunit *test)
 	fake_faults.open = 0;
 	route_look(&r->b);
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
-	routes_free(r);
 }
 
 /* As many paths as the end has that wants fewer. */
@@ -386,10 +354,8 @@ static void join_fewer(struct kunit *test)
 	struct routes *r = routes_make(test, 4, 2);
 
 	settle();
-	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
-	KUNIT_EXPECT_EQ(test, num_up(&r->b), 2U);
+	expect_up(r, 2);
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_REFUSED), 0ULL);
-	routes_free(r);
 }
 
 /* What cannot be reached now is tried again, and the stream goes on meanwhile. */
@@ -410,7 +376,6 @@ static void join_unreachable(struct kunit *test)
 	try_again(r);
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
 	KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
-	routes_free(r);
 }
 
 /* Somebody who does not answer is given up. */
@@ -423,38 +388,29 @@ static void join_silent(struct kunit *test)
 	settle();
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 1U);
 	KUNIT_EXPECT_NOT_NULL(test, r->a.p->path[1].llp);
-	weft_baton_lock(&r->a.p->lock);
-	r->a.p->path[1].since -= 10 * HZ;
-	weft_baton_unlock(&r->a.p->lock);
-	route_look(&r->a);
+	route_wait(&r->a, 1, 10 * HZ);
 	KUNIT_EXPECT_NULL(test, r->a.p->path[1].llp);
 	fake_script.mute = false;
 	try_again(r);
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
-	routes_free(r);
 }
 
 /* A path that left joins again, and carries what is sent then. */
 static void join_again(struct kunit *test)
 {
 	struct routes *r = routes_gather(test, 2);
-	u32 i;
 
-	for (i = 1; i <= 3; i++) {
-		fake_die(route_fake(i % 2 ? &r->a : &r->b, i % 2), -ECONNRESET);
-		settle();
+	for (u32 i = 1; i <= 3; i++) {
+		breaks(i % 2 ? &r->a : &r->b, i % 2, -ECONNRESET);
 		expect_counts(&r->a, i, i);
 		route_send_many(&r->a, 3, LEN);
 		try_again(r);
-		KUNIT_EXPECT_EQ(test, num_up(&r->a), 2U);
-		KUNIT_EXPECT_EQ(test, num_up(&r->b), 2U);
+		expect_up(r, 2);
 		use_only(&r->a, i % 2);
 		route_send_many(&r->a, 3, LEN);
-		settle();
-		KUNIT_EXPECT_EQ(test, r->b.taken, 6 * i);
+		expect_taken(&r->b, 6 * i);
 		use_all(&r->a);
 	}
-	routes_free(r);
 }
 
 /* The stream lives as long as one of its paths. */
@@ -462,17 +418,14 @@ static void join_last_leaves(struct kunit *test)
 {
 	struct routes *r = routes_gather(test, 2);
 
-	fake_die(route_fake(&r->a, 0), -ECONNRESET);
-	settle();
+	breaks(&r->a, 0, -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_OPEN);
-	fake_die(route_fake(&r->a, 1), -ETIMEDOUT);
-	settle();
+	breaks(&r->a, 1, -ETIMEDOUT);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_DEAD);
 	KUNIT_EXPECT_EQ(test, r->a.llp->class->error(r->a.llp), -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, r->a.changed, 1);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_DEAD);
 	KUNIT_EXPECT_EQ(test, route_send(&r->a, LEN), -ECONNRESET);
-	routes_free(r);
 }
 
 /* A path breaks that brings a packet which cannot be read. */
@@ -498,19 +451,10 @@ static void join_unreadable(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, num_up(&r->b), 1U);
 	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_OPEN);
 	route_send_many(&r->a, 3, LEN);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
-	routes_free(r);
+	expect_taken(&r->b, 3);
 }
 
 /* --- anything at all --- */
-
-/* A number below @n, made from a seed. */
-static u32 below(u32 *seed, u32 n)
-{
-	*seed = *seed * 1664525 + 1013904223;
-	return (*seed >> 8) % n;
-}
 
 /* Returns true if a path is the same connection at both ends. */
 static bool is_whole(struct routes *r, u32 i)
@@ -528,12 +472,9 @@ static u32 num_whole(struct routes *r)
 	return num;
 }
 
-/* No link is cut any more. */
 static void mend(struct routes *r)
 {
-	u32 i;
-
-	for (i = 0; i < WEFT_MAX_PATHS; i++) {
+	for (u32 i = 0; i < WEFT_MAX_PATHS; i++) {
 		if (weft_path_is_up(&r->a.p->path[i]))
 			route_fake(&r->a, i)->script.stuck = false;
 		if (weft_path_is_up(&r->b.p->path[i]))
@@ -541,32 +482,31 @@ static void mend(struct routes *r)
 	}
 }
 
-/* Something happens to a path. */
 static void mishap(struct routes *r, u32 *seed)
 {
-	u32 number = below(seed, WEFT_MAX_PATHS);
-	struct route *end = below(seed, 2) ? &r->a : &r->b;
+	u32 number = dice(seed, WEFT_MAX_PATHS);
+	struct route *end = dice(seed, 2) ? &r->a : &r->b;
 	struct fake *f;
 
 	if (!is_whole(r, number))
 		return;
 	f = route_fake(end, number);
-	switch (below(seed, 5)) {
+	switch (dice(seed, 5)) {
 	case 0:
 		if (num_whole(r) > 1)
 			fake_die(f, -ECONNRESET);
 		break;
 	case 1:
-		f->script.cut = below(seed, 2) ? 0 : 500 + below(seed, 5000);
+		f->script.cut = dice(seed, 2) ? 0 : 500 + dice(seed, 5000);
 		break;
 	case 2:
 		f->script.stuck = true;
 		break;
 	case 3:
-		f->script.window = 500 + below(seed, 100000);
+		f->script.window = 500 + dice(seed, 100000);
 		break;
 	default:
-		f->script.rtt_us = 1 + below(seed, 100000);
+		f->script.rtt_us = 1 + dice(seed, 100000);
 	}
 }
 
@@ -576,12 +516,12 @@ static void join_any_weather(struct kunit *test)
 	u32 seed = 20, step;
 
 	for (step = 0; step < 3000; step++) {
-		route_send(below(&seed, 3) ? &r->a : &r->b, 4 + below(&seed, LEN));
-		if (!below(&seed, 3))
+		route_send(dice(&seed, 3) ? &r->a : &r->b, 4 + dice(&seed, LEN));
+		if (!dice(&seed, 3))
 			fake_pump();
-		if (!below(&seed, 20))
+		if (!dice(&seed, 20))
 			mishap(r, &seed);
-		if (below(&seed, 40))
+		if (dice(&seed, 40))
 			continue;
 		mend(r);
 		try_again(r);
@@ -596,44 +536,12 @@ static void join_any_weather(struct kunit *test)
 	KUNIT_EXPECT_GT(test, r->a.sent, 500U);
 	KUNIT_EXPECT_GT(test, route_count(&r->a, WEFT_CNT_PATH_REPLAYED), 5ULL);
 	KUNIT_EXPECT_GT(test, route_count(&r->a, WEFT_CNT_PATH_LEAVES), 2ULL);
-	routes_free(r);
 }
 
-static struct kunit_case join_cases[] = {
-	KUNIT_CASE(join_begins),
-	KUNIT_CASE(join_replays),
-	KUNIT_CASE(join_replays_first),
-	KUNIT_CASE(join_doubles),
-	KUNIT_CASE(join_torn),
-	KUNIT_CASE(join_damaged),
-	KUNIT_CASE(join_wrong_length),
-	KUNIT_CASE(join_stalls),
-	KUNIT_CASE(join_all_stall),
-	KUNIT_CASE(join_lost_ack),
-	KUNIT_CASE(join_late),
-	KUNIT_CASE(join_heard),
-	KUNIT_CASE(join_without_memory),
-	KUNIT_CASE(join_fewer),
-	KUNIT_CASE(join_unreachable),
-	KUNIT_CASE(join_silent),
-	KUNIT_CASE(join_again),
-	KUNIT_CASE(join_last_leaves),
-	KUNIT_CASE(join_unreadable),
-	KUNIT_CASE(join_any_weather),
-	{}
-};
-
-static int join_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite join_suite = {
-	.name = "weft_paths_join",
-	.suite_init = join_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = join_cases,
-};
-
-kunit_test_suite(join_suite);
+A_SUITE(paths_join, fake, KUNIT_CASE(join_begins), KUNIT_CASE(join_replays),
+	KUNIT_CASE(join_replays_first), KUNIT_CASE(join_doubles), KUNIT_CASE(join_torn),
+	KUNIT_CASE(join_damaged), KUNIT_CASE(join_wrong_length), KUNIT_CASE(join_stalls),
+	KUNIT_CASE(join_all_stall), KUNIT_CASE(join_lost_ack), KUNIT_CASE(join_late),
+	KUNIT_CASE(join_heard), KUNIT_CASE(join_without_memory), KUNIT_CASE(join_fewer),
+	KUNIT_CASE(join_unreachable), KUNIT_CASE(join_silent), KUNIT_CASE(join_again),
+	KUNIT_CASE(join_last_leaves), KUNIT_CASE(join_unreadable), KUNIT_CASE(join_any_weather));

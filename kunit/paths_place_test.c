@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Two queue pairs with two paths between them, of which one is late: what comes by the other is
- * placed when it comes, and delivered in its turn.
- */
-#include "bench.h"
-#include "ends.h"
+/* Two queue pairs and two paths, one of them late: placed at once, delivered in turn. */
 #include "routes.h"
 
 #define HERE	100000U	/* where bytes go in the receiver's memory */
@@ -12,19 +7,24 @@
 #define SECOND	16000U	/* bytes from here on are not in the first of them */
 #define ANSWER	4U	/* what the SEND behind them has */
 
-/**
- * struct pair - both ends
- * @a: the initiator, which sends
- * @b: the responder
- */
+/* Both ends. */
 struct pair {
-	struct end *a;
-	struct end *b;
+	struct end *a;	/* the initiator, which sends */
+	struct end *b;	/* the responder */
 };
 
 static struct fake *path_of(const struct end *e, u32 number)
 {
 	return to_fake(to_weft_paths(e->llp)->path[number].llp);
+}
+
+static void pair_end(struct kunit *test, void *what)
+{
+	struct pair *p = what;
+
+	end_free(test, p->a);
+	end_free(test, p->b);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 static struct pair *pair_new(struct kunit *test)
@@ -33,11 +33,8 @@ static struct pair *pair_new(struct kunit *test)
 		.revision = 2, .p2p = true, .rtr = WEFT_RTR_WRITE, .extended = true,
 		.ird = 2, .ord = 2,
 	};
-	struct pair *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
-	struct weft_sq_wr *wr;
-	struct weft_cqe cqe;
+	struct pair *p = zeroed(test, sizeof(*p));
 
-	KUNIT_ASSERT_NOT_NULL(test, p);
 	p->a = end_make(test);
 	p->b = end_make(test);
 	routes_join(p->a->fake, p->b->fake);
@@ -47,24 +44,16 @@ static struct pair *pair_new(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, end_start(p->a, &agreed, true), 0);
 	settle();
 	/* Nothing overtakes the first message, so each direction has one. */
-	wr = end_wr(p->b, WEFT_OP_WRITE, 0, 4);
-	end_remote(wr, 0);
-	end_post(p->b, wr);
+	end_post_to(p->b, WEFT_OP_WRITE, 0, 4, 0);
 	end_ring(p->b);
 	settle();
-	KUNIT_ASSERT_TRUE(test, end_poll(p->b, &cqe));
+	KUNIT_ASSERT_TRUE(test, end_poll(p->b));
 	end_fill(p->a, 1);
 	end_fill(p->b, 2);
 	KUNIT_ASSERT_TRUE(test, weft_path_is_up(&to_weft_paths(p->a->llp)->path[1]));
 	KUNIT_ASSERT_TRUE(test, weft_path_is_up(&to_weft_paths(p->b->llp)->path[1]));
+	at_end(test, pair_end, p);
 	return p;
-}
-
-static void pair_free(struct kunit *test, struct pair *p)
-{
-	end_free(test, p->a);
-	end_free(test, p->b);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 /* Path 0 is late from now on, and has room for a part of a frame. */
@@ -92,15 +81,10 @@ static void catch_up(struct pair *p)
 /* A WRITE of three segments and a SEND behind it, while a path is late that has the first. */
 static void write_late(struct pair *p)
 {
-	struct weft_sq_wr *wr;
-
 	end_receive(p->b, 0x77, 0, 100);
 	delay(p);
-	wr = end_wr(p->a, WEFT_OP_WRITE, 0, LEN);
-	end_remote(wr, HERE);
-	end_post(p->a, wr);
-	end_post(p->a, end_wr(p->a, WEFT_OP_SEND, 0, ANSWER));
-	end_ring(p->a);
+	end_post_to(p->a, WEFT_OP_WRITE, 0, LEN, HERE);
+	end_send(p->a, 0, ANSWER);
 	settle();
 }
 
@@ -109,24 +93,9 @@ static bool same(const struct pair *p, u32 from, u32 len)
 	return !memcmp(p->b->memory + HERE + from, p->a->memory + from, len);
 }
 
-static void expect_nothing(struct kunit *test, struct end *e)
-{
-	struct weft_cqe cqe;
-
-	KUNIT_EXPECT_FALSE(test, end_poll(e, &cqe));
-}
-
 static void expect_received(struct kunit *test, struct pair *p)
 {
-	struct weft_cqe cqe;
-
-	if (!end_poll(p->b, &cqe)) {
-		KUNIT_FAIL(test, "the receive has no completion");
-		return;
-	}
-	KUNIT_EXPECT_EQ(test, cqe.wr_id, 0x77ULL);
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, cqe.byte_len, ANSWER);
+	expect_recv(test, p->b, 0x77, ANSWER, IB_WC_SUCCESS);
 	KUNIT_EXPECT_TRUE(test, same(p, 0, LEN));
 	KUNIT_EXPECT_EQ(test, memcmp(p->b->memory, p->a->memory, ANSWER), 0);
 }
@@ -142,11 +111,10 @@ static void place_early(struct kunit *test)
 	KUNIT_EXPECT_GT(test, end_count(p->b, WEFT_CNT_RX_EARLY_BYTES), (u64)LEN - SECOND);
 	/* Little is kept of what was placed. */
 	KUNIT_EXPECT_LT(test, to_weft_paths(p->b->llp)->arrivals.held, 300U);
-	expect_nothing(test, p->b);
+	expect_none(test, p->b);
 	catch_up(p);
 	expect_received(test, p);
 	KUNIT_EXPECT_EQ(test, to_weft_paths(p->b->llp)->arrivals.held, 0U);
-	pair_free(test, p);
 }
 
 static void place_in_order(struct kunit *test)
@@ -159,10 +127,9 @@ static void place_in_order(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, same(p, LEN - 1000, 1000));
 	KUNIT_EXPECT_EQ(test, end_count(p->b, WEFT_CNT_RX_EARLY_FPDUS), 0ULL);
 	KUNIT_EXPECT_GT(test, to_weft_paths(p->b->llp)->arrivals.held, LEN - SECOND);
-	expect_nothing(test, p->b);
+	expect_none(test, p->b);
 	catch_up(p);
 	expect_received(test, p);
-	pair_free(test, p);
 }
 
 /* Not a byte is placed of a frame that is damaged, whichever byte that is. */
@@ -171,9 +138,8 @@ static void place_damaged(struct kunit *test)
 	const u32 at[] = { 3, 8, 20, 9000, 15999 };
 	struct fake *bad;
 	struct pair *p;
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(at); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(at); i++) {
 		p = pair_new(test);
 		bad = path_of(p->b, 1);
 		bad->damage = bad->arrived + at[i];
@@ -182,10 +148,10 @@ static void place_damaged(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, end_count(p->b, WEFT_CNT_RX_EARLY_FPDUS), 0ULL);
 		KUNIT_EXPECT_FALSE(test, same(p, SECOND, 500));
 		KUNIT_EXPECT_FALSE(test, same(p, SECOND + 12000, 500));
-		expect_nothing(test, p->b);
+		expect_none(test, p->b);
 		catch_up(p);
 		expect_received(test, p);
-		pair_free(test, p);
+		end_now(test, p);
 	}
 }
 
@@ -211,35 +177,26 @@ static void place_once(struct kunit *test)
 	catch_up(p);
 	KUNIT_EXPECT_EQ(test, memcmp(p->a->memory, p->b->memory, END_MEMORY), 0);
 	KUNIT_EXPECT_EQ(test, (int)p->b->qp->state, (int)IB_QPS_RTS);
-	pair_free(test, p);
 }
 
 /* The answer to a read comes early as well. */
 static void place_answer(struct kunit *test)
 {
 	struct pair *p = pair_new(test);
-	struct weft_sq_wr *wr;
-	struct weft_cqe cqe;
 
 	/* The request is on its way before the path is late. */
 	path_of(p->b, 0)->script.stuck = true;
 	path_of(p->b, 0)->script.window = 1000;
-	wr = end_wr(p->a, WEFT_OP_READ, HERE, LEN);
-	end_remote(wr, 0);
-	end_post(p->a, wr);
+	end_post_to(p->a, WEFT_OP_READ, HERE, LEN, 0);
 	end_ring(p->a);
 	settle();
 	KUNIT_EXPECT_EQ(test, memcmp(p->a->memory + HERE + SECOND, p->b->memory + SECOND,
 				     LEN - SECOND), 0);
 	KUNIT_EXPECT_GT(test, end_count(p->a, WEFT_CNT_RX_EARLY_FPDUS), 0ULL);
-	expect_nothing(test, p->a);
+	expect_none(test, p->a);
 	catch_up(p);
 	KUNIT_EXPECT_EQ(test, memcmp(p->a->memory + HERE, p->b->memory, LEN), 0);
-	if (end_poll(p->a, &cqe))
-		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
-	else
-		KUNIT_FAIL(test, "the read has no completion");
-	pair_free(test, p);
+	expect_done(test, p->a, 0x1000, IB_WC_SUCCESS);
 }
 
 /* A queue pair that failed drops what comes, and the peer's end comes all the same. */
@@ -255,30 +212,8 @@ static void place_nothing(struct kunit *test)
 	KUNIT_EXPECT_GT(test, p->b->peer_closed, 0);
 	KUNIT_EXPECT_FALSE(test, same(p, 0, 1000));
 	KUNIT_EXPECT_EQ(test, to_weft_paths(p->b->llp)->arrivals.held, 0U);
-	pair_free(test, p);
 }
 
-static struct kunit_case place_cases[] = {
-	KUNIT_CASE(place_early),
-	KUNIT_CASE(place_in_order),
-	KUNIT_CASE(place_damaged),
-	KUNIT_CASE(place_once),
-	KUNIT_CASE(place_answer),
-	KUNIT_CASE(place_nothing),
-	{}
-};
-
-static int place_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite place_suite = {
-	.name = "weft_paths_place",
-	.suite_init = place_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = place_cases,
-};
-
-kunit_test_suite(place_suite);
+A_SUITE(paths_place, fake, KUNIT_CASE(place_early), KUNIT_CASE(place_in_order),
+	KUNIT_CASE(place_damaged), KUNIT_CASE(place_once), KUNIT_CASE(place_answer),
+	KUNIT_CASE(place_nothing));

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Several paths, and a stranger: one who has an address that the initiator was told, or who
- * connects to where the responder awaits joins. Neither learns the key, nor harms the stream.
- */
-#include "bench.h"
-#include "ends.h"
-#include "fake_stream.h"
+/* Strangers at an address or where joins are awaited: none learns the key or harms the stream. */
 #include "routes.h"
 #include "wire/plan.h"
 
@@ -85,10 +79,9 @@ static void stranger_says_anything(struct kunit *test)
 	u8 ulpdu[WEFT_PATH_HDR_LEN + 24] = {};
 	struct fake *lurker, *end;
 	struct routes *r;
-	u32 type, i;
 
-	for (type = 0; type < 12; type++) {
-		for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+	for (u32 type = 0; type < 12; type++) {
+		for (u32 i = 0; i < ARRAY_SIZE(lengths); i++) {
 			r = routes_with_one(test);
 			lurker = lurk(test);
 			end = lure(r, lurker);
@@ -100,7 +93,7 @@ static void stranger_says_anything(struct kunit *test)
 					    "type %u of %u bytes", type, lengths[i]);
 			weft_llp_close(&end->llp, true);
 			weft_llp_close(&lurker->llp, true);
-			routes_free(r);
+			end_now(test, r);
 		}
 	}
 }
@@ -117,10 +110,7 @@ static void hear(struct kunit *test, struct fake *at, u8 type, u8 *ulpdu, u32 le
 	KUNIT_EXPECT_EQ(test, ulpdu[0], type);
 }
 
-/*
- * Has the second path come up at a responder that then ends it, after one more frame or none.
- * Returns when its address is tried again, in jiffies from now.
- */
+/* A responder ends the second path, after a frame or none. Returns jiffies until the next try. */
 static long end_at_once(struct kunit *test, bool speaks)
 {
 	const struct weft_path_hdr challenge = { .type = WEFT_PATH_CHALLENGE, .ssn = 1 };
@@ -147,7 +137,7 @@ static long end_at_once(struct kunit *test, bool speaks)
 	KUNIT_EXPECT_NULL(test, r->a.p->path[1].llp);
 	ret = r->a.p->home[0].next_try - jiffies;
 	weft_llp_close(&lurker->llp, true);
-	routes_free(r);
+	end_now(test, r);
 	return ret;
 }
 
@@ -244,7 +234,6 @@ static void stranger_guesses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_JOINS), 2ULL);
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_LEAVES), 1ULL);
 	weft_llp_close(&stranger->llp, true);
-	routes_free(r);
 }
 
 /* Takes what a stranger has heard, and says it to the responder. Nothing of it is the key. */
@@ -269,13 +258,9 @@ static void stranger_listens(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_JOINS), 0ULL);
 	weft_llp_close(&end->llp, true);
 	weft_llp_close(&lurker->llp, true);
-	routes_free(r);
 }
 
-/*
- * A stranger at an address that the initiator was told passes its join on to the responder, which
- * he reaches under this address. Returns true if he is in the middle of a path then.
- */
+/* A stranger passes a join on to the responder at @host. Returns true if he is amid a path then. */
 static bool relay(struct kunit *test, u32 host)
 {
 	struct routes *r = routes_with_one(test);
@@ -291,7 +276,7 @@ static bool relay(struct kunit *test, u32 host)
 	weft_llp_close(&stranger->llp, true);
 	weft_llp_close(&end->llp, true);
 	weft_llp_close(&lurker->llp, true);
-	routes_free(r);
+	end_now(test, r);
 	return ret;
 }
 
@@ -339,49 +324,24 @@ static void stranger_crowds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_REFUSED), 1ULL);
 	for (i = 0; i < ARRAY_SIZE(crowd); i++)
 		weft_llp_close(&crowd[i]->llp, true);
-	routes_free(r);
 }
 
 /* The proofs are SipHash-2-4, by numbers that tests/wire/path.py computes. */
 static void stranger_proofs(struct kunit *test)
 {
-	struct weft_paths *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	struct weft_paths *p = zeroed(test, sizeof(*p));
 	struct weft_path_claim claim = {
 		.responder = true, .number = 3, .addr = { [10] = 0xff, 0xff, 10, 9, 0, 2 },
 		.joined = 0x1111111111111111, .challenged = 0x2222222222222222,
 	};
-	u32 i;
 
-	KUNIT_ASSERT_NOT_NULL(test, p);
-	for (i = 0; i < WEFT_PATH_KEY_LEN; i++)
+	for (u32 i = 0; i < WEFT_PATH_KEY_LEN; i++)
 		p->addrs.key[i] = i;
 	KUNIT_EXPECT_EQ(test, weft_path_proof(p, &claim), 0x75d8a32477a64902ULL);
 	claim.responder = false;
 	KUNIT_EXPECT_EQ(test, weft_path_proof(p, &claim), 0x81c2d4969f51436eULL);
 }
 
-static struct kunit_case stranger_cases[] = {
-	KUNIT_CASE(stranger_says_anything),
-	KUNIT_CASE(stranger_refuses),
-	KUNIT_CASE(stranger_listens),
-	KUNIT_CASE(stranger_relays),
-	KUNIT_CASE(stranger_guesses),
-	KUNIT_CASE(stranger_crowds),
-	KUNIT_CASE(stranger_proofs),
-	{}
-};
-
-static int stranger_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite stranger_suite = {
-	.name = "weft_paths_stranger",
-	.suite_init = stranger_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = stranger_cases,
-};
-
-kunit_test_suite(stranger_suite);
+A_SUITE(paths_stranger, fake, KUNIT_CASE(stranger_says_anything), KUNIT_CASE(stranger_refuses),
+	KUNIT_CASE(stranger_listens), KUNIT_CASE(stranger_relays), KUNIT_CASE(stranger_guesses),
+	KUNIT_CASE(stranger_crowds), KUNIT_CASE(stranger_proofs));

@@ -57,7 +57,6 @@ static void peers_by_prefix(struct kunit *test)
 		{ "::ffff:10.1.2.3", NONE },
 	};
 	struct weft_peers peers;
-	u32 i;
 
 	spin_lock_init(&peers.lock);
 	peers.list.num = 0;
@@ -67,7 +66,7 @@ static void peers_by_prefix(struct kunit *test)
 	add(test, &peers, "2001:db8::/49=large");
 	add(test, &peers, "fd00::9=0512");	/* decimal, as every number here */
 	add(test, &peers, "fd00::/16=65536");
-	for (i = 0; i < ARRAY_SIZE(cases); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++)
 		KUNIT_EXPECT_EQ_MSG(test, said_of(&peers, cases[i].addr), cases[i].longest, "%s",
 				    cases[i].addr);
 	/* A prefix of no bits is a family. */
@@ -87,9 +86,8 @@ static void peers_misspelt(struct kunit *test)
 	};
 	char copy[PEER_TEXT];
 	struct weft_fpdu_peer peer;
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		strscpy(copy, cases[i], sizeof(copy));
 		KUNIT_EXPECT_EQ_MSG(test, weft_peer_parse(copy, &peer), -EINVAL, "%s", cases[i]);
 	}
@@ -98,7 +96,7 @@ static void peers_misspelt(struct kunit *test)
 /* Sends 40,000 bytes to 10.0.0.2 while the list says this of it. Returns the longest FPDU. */
 static u32 longest_sent(struct kunit *test, const char *entry, bool weft)
 {
-	struct weft_ddp_hdr hdr = send_hdr(1);
+	struct weft_ddp_hdr hdr = send_hdr(1, 0, false);
 	struct tx_bench *t = bench_new(test);
 	struct sockaddr_in *to = (struct sockaddr_in *)&t->e->fake->remote;
 	u32 at, len, longest = 0;
@@ -119,9 +117,9 @@ static u32 longest_sent(struct kunit *test, const char *entry, bool weft)
 		len = weft_fpdu_len(weft_get_be16(t->tape->bytes + at));
 		longest = max(longest, len);
 	}
-	expect_message(test, t, &hdr, t->e->memory, 40000);
+	expect_message(test, t, hdr, t->e->memory, 40000);
 	expect_end(test, t);
-	bench_free(test, t);
+	end_now(test, t);
 	return longest;
 }
 
@@ -130,8 +128,7 @@ static void peers_are_sent(struct kunit *test)
 {
 	static const struct {
 		const char *entry;
-		u32 of_weft;
-		u32 of_others;
+		u32 of_weft, of_others;
 	} cases[] = {
 		{ NULL, 40024, 1448 },
 		{ "10.0.0.3=16384", 40024, 1448 },
@@ -142,9 +139,8 @@ static void peers_are_sent(struct kunit *test)
 		{ "10.0.0.2=16384", 11 * 1448, 11 * 1448 },
 		{ "10.0.0.2=large", 40024, 40024 },
 	};
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		const char *name = cases[i].entry ?: "no entry";
 
 		KUNIT_EXPECT_EQ_MSG(test, longest_sent(test, cases[i].entry, true),
@@ -154,18 +150,5 @@ static void peers_are_sent(struct kunit *test)
 	}
 }
 
-static struct kunit_case peers_cases[] = {
-	KUNIT_CASE(peers_by_prefix),
-	KUNIT_CASE(peers_misspelt),
-	KUNIT_CASE(peers_are_sent),
-	{}
-};
-
-static struct kunit_suite peers_suite = {
-	.name = "weft_peers",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = peers_cases,
-};
-
-kunit_test_suite(peers_suite);
+A_SUITE(peers, bench, KUNIT_CASE(peers_by_prefix), KUNIT_CASE(peers_misspelt),
+	KUNIT_CASE(peers_are_sent));

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Private data in the handshake: to the byte, of the lengths at which somebody stops counting. */
-#include <linux/slab.h>
-
-#include "bench.h"
-#include "ends.h"
 #include "hosts.h"
 
 /* The last two do not fit in a frame of revision 2, of which four bytes are Weft's. */
@@ -11,100 +7,54 @@ static const u16 lengths[] = { 0, 1, 2, 196, 252, 255, 256, 257, 507, 508, 509, 
 
 #define LONGEST (WEFT_MPA_MAX_PRIVATE - WEFT_MPA_V2_LEN)
 
-/* A host, and who it connects to, or who connects to its listener. */
-struct talk {
-	struct host *h;
-	struct iw_cm_id listener;
-	struct iw_cm_id id;
-	struct fake *server;
-	struct fake *peer;
-	u8 *said;
-	u8 *heard;
-};
+/* What is said, whole or in part. */
+static u8 said[WEFT_MPA_MAX_PRIVATE];
 
-static struct talk *talk_new(struct kunit *test, bool visited)
+static struct meeting *talk_new(struct kunit *test, bool visited)
 {
-	struct talk *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-	u32 i;
-
-	KUNIT_ASSERT_NOT_NULL(test, t);
-	t->said = kunit_kzalloc(test, WEFT_MPA_MAX_PRIVATE, GFP_KERNEL);
-	t->heard = kunit_kzalloc(test, WEFT_MPA_MAX_PRIVATE, GFP_KERNEL);
-	KUNIT_ASSERT_TRUE(test, t->said && t->heard);
-	for (i = 0; i < WEFT_MPA_MAX_PRIVATE; i++)
-		t->said[i] = 7 * i + 1;
-	fake_begin();
-	t->h = host_new(test);
-	if (!visited) {
-		t->server = server_new(test);
-		return t;
-	}
-	host_id(t->h, &t->listener);
-	KUNIT_ASSERT_EQ(test, host_listen(t->h, &t->listener, "10.0.0.1", 5), 0);
-	t->peer = host_call("10.0.0.1");
-	KUNIT_ASSERT_NOT_NULL(test, t->peer);
-	settle();
-	return t;
-}
-
-static void talk_end(struct kunit *test, struct talk *t)
-{
-	host_expect_silence(test, t->h);
-	if (t->server)
-		weft_llp_close(&t->server->llp, true);
-	else
-		weft_iw_destroy_listen(&t->listener);
-	if (t->peer)
-		weft_llp_close(&t->peer->llp, true);
-	host_free(test, t->h);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+	for (u32 i = 0; i < ARRAY_SIZE(said); i++)
+		said[i] = 7 * i + 1;
+	return meeting_new(test, visited);
 }
 
 /* The application was told of @event and of the first bytes of @len, as many as an event counts. */
-static const struct host_event *expect_said(struct kunit *test, struct talk *t, int event, u16 len)
+static const struct host_event *expect_said(struct kunit *test, struct meeting *t, int event,
+					    int status, u16 len)
 {
-	const struct host_event *e = host_next(t->h);
+	const struct host_event *e = host_expect(test, t->h, event, status);
 
-	KUNIT_ASSERT_NOT_NULL(test, e);
-	KUNIT_EXPECT_EQ(test, e->event, event);
 	KUNIT_EXPECT_EQ(test, (int)e->private_len, min_t(int, len, U8_MAX));
-	KUNIT_EXPECT_EQ(test, memcmp(e->private, t->said, e->private_len), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(e->private, said, e->private_len), 0);
 	return e;
 }
 
 /* The peer has read all of @len bytes and no other. */
-static void expect_heard(struct kunit *test, struct talk *t, bool reply, u16 len)
+static void expect_heard(struct kunit *test, struct meeting *t, bool reply, u16 len)
 {
-	struct weft_mpa_frame frame;
-
-	KUNIT_ASSERT_TRUE(test, peer_reads(test, t->peer, reply, &frame, t->heard));
-	KUNIT_EXPECT_EQ(test, frame.private_len, len);
-	KUNIT_EXPECT_EQ(test, memcmp(t->heard, t->said, len), 0);
+	meeting_reads(test, t, reply);
+	KUNIT_EXPECT_EQ(test, t->frame.private_len, len);
+	KUNIT_EXPECT_EQ(test, memcmp(t->private, said, len), 0);
 }
 
 static void private_of_request(struct kunit *test)
 {
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
-		struct talk *t = talk_new(test, false);
-		int ret = host_connect_with(t->h, t->said, lengths[i]);
+	for (u32 i = 0; i < ARRAY_SIZE(lengths); i++) {
+		struct meeting *t = talk_new(test, false);
+		int ret = host_connect_with(t->h, said, lengths[i]);
 
 		KUNIT_EXPECT_EQ(test, ret, lengths[i] > LONGEST ? -EINVAL : 0);
 		if (!ret) {
-			t->peer = server_accept(t->server);
-			KUNIT_ASSERT_NOT_NULL(test, t->peer);
+			meeting_accept(test, t);
 			expect_heard(test, t, false, lengths[i]);
 			/* The same once more, in a Request of revision 1. */
 			weft_llp_close(&t->peer->llp, true);
-			t->peer = server_accept(t->server);
-			KUNIT_ASSERT_NOT_NULL(test, t->peer);
+			meeting_accept(test, t);
 			expect_heard(test, t, false, lengths[i]);
 			weft_engine_error(host_qp(t->h));
 			settle();
 			host_expect(test, t->h, IW_CM_EVENT_CONNECT_REPLY, -ECONNABORTED);
 		}
-		talk_end(test, t);
+		end_now(test, t);
 	}
 }
 
@@ -112,11 +62,10 @@ static void private_of_request(struct kunit *test)
 static void private_of_reply(struct kunit *test)
 {
 	struct weft_mpa_frame reply;
-	u32 i, kind;
 
-	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
-		for (kind = 0; kind < 4; kind++) {
-			struct talk *t;
+	for (u32 i = 0; i < ARRAY_SIZE(lengths); i++) {
+		for (u32 kind = 0; kind < 4; kind++) {
+			struct meeting *t;
 
 			reply = a_reply;
 			if (kind & 1)
@@ -128,17 +77,17 @@ static void private_of_reply(struct kunit *test)
 			t = talk_new(test, false);
 			host_dev(t->h)->settings.value[WEFT_SET_MPA_REVISION] = reply.revision;
 			KUNIT_EXPECT_EQ(test, host_connect(t->h, ""), 0);
-			t->peer = server_accept(t->server);
-			KUNIT_ASSERT_NOT_NULL(test, t->peer);
+			meeting_accept(test, t);
 			expect_heard(test, t, false, 0);
-			peer_sends_with(test, t->peer, &reply, t->said, lengths[i]);
-			expect_said(test, t, IW_CM_EVENT_CONNECT_REPLY, lengths[i]);
+			peer_sends_with(test, t->peer, &reply, said, lengths[i]);
+			expect_said(test, t, IW_CM_EVENT_CONNECT_REPLY,
+				    reply.reject ? -ECONNREFUSED : 0, lengths[i]);
 			if (!reply.reject) {
 				weft_engine_error(host_qp(t->h));
 				settle();
 				host_expect(test, t->h, IW_CM_EVENT_CLOSE, 0);
 			}
-			talk_end(test, t);
+			end_now(test, t);
 		}
 	}
 }
@@ -146,26 +95,22 @@ static void private_of_reply(struct kunit *test)
 /* Of a Request that comes, also one of revision 2 whose flag for enhanced setup is clear. */
 static void private_of_visitor(struct kunit *test)
 {
-	u32 i, kind;
-
-	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
-		for (kind = 0; kind < 3; kind++) {
-			struct talk *t;
+	for (u32 i = 0; i < ARRAY_SIZE(lengths); i++) {
+		for (u32 kind = 0; kind < 3; kind++) {
+			struct meeting *t;
 			struct weft_mpa_frame request = a_request;
-			const struct host_event *e;
 
 			if (kind)
 				request = (struct weft_mpa_frame){ .revision = kind, .crc = true };
 			else if (lengths[i] > LONGEST)
 				continue;
 			t = talk_new(test, true);
-			peer_sends_with(test, t->peer, &request, t->said, lengths[i]);
-			e = expect_said(test, t, IW_CM_EVENT_CONNECT_REQUEST, lengths[i]);
-			host_id(t->h, &t->id);
-			t->id.provider_data = e->provider_data;
+			peer_sends_with(test, t->peer, &request, said, lengths[i]);
+			meeting_announced(t, expect_said(test, t, IW_CM_EVENT_CONNECT_REQUEST, 0,
+							 lengths[i]));
 			KUNIT_EXPECT_EQ(test, weft_iw_reject(&t->id, NULL, 0), 0);
 			settle();
-			talk_end(test, t);
+			end_now(test, t);
 		}
 	}
 }
@@ -173,24 +118,20 @@ static void private_of_visitor(struct kunit *test)
 /* Of our own answer, to a peer of either revision. iw_cm counts a Reject's with eight bits. */
 static void private_of_answer(struct kunit *test)
 {
-	u32 i, kind;
-
-	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
-		for (kind = 0; kind < (lengths[i] > U8_MAX ? 2 : 4); kind++) {
-			struct talk *t = talk_new(test, true);
+	for (u32 i = 0; i < ARRAY_SIZE(lengths); i++) {
+		for (u32 kind = 0; kind < (lengths[i] > U8_MAX ? 2 : 4); kind++) {
+			struct meeting *t = talk_new(test, true);
 			struct weft_mpa_frame request = a_request;
-			struct iw_cm_conn_param param = { .private_data = t->said,
+			struct iw_cm_conn_param param = { .private_data = said,
 				.private_data_len = lengths[i], .ird = 2, .ord = 2, .qpn = 17 };
-			const struct host_event *e;
 			int ret;
 
 			if (kind & 1)
 				request = (struct weft_mpa_frame){ .revision = 1, .crc = true };
 			peer_sends(test, t->peer, &request, "");
-			e = expect_said(test, t, IW_CM_EVENT_CONNECT_REQUEST, 0);
-			host_id(t->h, &t->id);
-			t->id.provider_data = e->provider_data;
-			ret = kind & 2 ? weft_iw_reject(&t->id, t->said, lengths[i]) :
+			meeting_announced(t, expect_said(test, t, IW_CM_EVENT_CONNECT_REQUEST, 0,
+							 0));
+			ret = kind & 2 ? weft_iw_reject(&t->id, said, lengths[i]) :
 					 weft_iw_accept(&t->id, &param);
 			/* What cannot be said is a refusal. */
 			KUNIT_EXPECT_EQ(test, ret, lengths[i] > LONGEST ? -EINVAL : 0);
@@ -201,24 +142,10 @@ static void private_of_answer(struct kunit *test)
 				settle();
 				host_expect(test, t->h, IW_CM_EVENT_CLOSE, 0);
 			}
-			talk_end(test, t);
+			end_now(test, t);
 		}
 	}
 }
 
-static struct kunit_case private_cases[] = {
-	KUNIT_CASE(private_of_request),
-	KUNIT_CASE(private_of_reply),
-	KUNIT_CASE(private_of_visitor),
-	KUNIT_CASE(private_of_answer),
-	{}
-};
-
-static struct kunit_suite private_suite = {
-	.name = "weft_private",
-	.suite_init = host_suite_init,
-	.suite_exit = host_suite_exit,
-	.test_cases = private_cases,
-};
-
-kunit_test_suite(private_suite);
+A_SUITE(private, host, KUNIT_CASE(private_of_request), KUNIT_CASE(private_of_reply),
+	KUNIT_CASE(private_of_visitor), KUNIT_CASE(private_of_answer));

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What the receive side does about an FPDU that it does not take: it keeps the first
- * reason and reads no more, and the queue pair fails for it when the engine says so.
- */
+/* FPDUs that are refused: for the first reason, and not before the engine fails the queue pair. */
 #include "bench.h"
 #include "rx/rx.h"
 
@@ -18,20 +15,12 @@ static struct bench *receiver(struct kunit *test)
 	return b;
 }
 
-static void finish(struct bench *b)
-{
-	weft_qp_unlock(&b->engine.qp);
-	teardown(b);
-}
-
 /* An FPDU's header is here, of an untagged message whose only segment it is. */
 static enum weft_rx_verdict begin(struct bench *b, u8 opcode, u32 qn, u32 msn, u32 len)
 {
 	struct weft_template *seg = &b->engine.rx.seg;
 
-	seg->ddp = (struct weft_ddp_hdr){
-		.opcode = opcode, .last = true, .qn = qn, .msn = msn,
-	};
+	seg->ddp = (struct weft_ddp_hdr){ .opcode = opcode, .last = true, .qn = qn, .msn = msn };
 	seg->payload_len = len;
 	seg->len = WEFT_DDP_UNTAGGED_LEN + len;
 	seg->hdr_len = weft_ddp_encode(seg->hdr, &seg->ddp);
@@ -48,7 +37,6 @@ static void refused_when_the_engine_says_so(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, b->engine.rx.stopped);
 	KUNIT_EXPECT_EQ(test, b->engine.qp.state, IB_QPS_RTS);
 	KUNIT_EXPECT_FALSE(test, ending->due);
-
 	weft_rx_fail(rx_of(&b->engine.qp));
 	KUNIT_EXPECT_EQ(test, b->engine.qp.state, IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_REQ_ERR);
@@ -58,7 +46,7 @@ static void refused_when_the_engine_says_so(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ending->blame.len, WEFT_DDP_UNTAGGED_LEN);
 	KUNIT_EXPECT_EQ(test, memcmp(ending->blame.seg, b->engine.rx.seg.hdr,
 				     WEFT_DDP_UNTAGGED_LEN), 0);
-	finish(b);
+	weft_qp_unlock(&b->engine.qp);
 }
 
 /* Of two reasons the peer is told the first, with the event that goes with it. */
@@ -74,7 +62,7 @@ static void refused_for_the_first_reason(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->engine.qp.ending.term.code, WEFT_RP_ACCESS);
 	KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_ACCESS_ERR);
 	KUNIT_EXPECT_EQ(test, b->events, 1);
-	finish(b);
+	weft_qp_unlock(&b->engine.qp);
 }
 
 /* A Terminate is not answered by another (RFC 5040, 4.8), not even a wrong one. */
@@ -82,14 +70,13 @@ static void refused_without_a_word(struct kunit *test)
 {
 	struct bench *b = receiver(test);
 
-	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_TERMINATE, WEFT_QN_TERMINATE, 2, 0),
-			WEFT_RX_BAD);
+	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_TERMINATE, WEFT_QN_TERMINATE, 2, 0), WEFT_RX_BAD);
 	weft_rx_refuse(&b->engine.rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG);
 	weft_rx_fail(rx_of(&b->engine.qp));
 	KUNIT_EXPECT_EQ(test, b->engine.qp.state, IB_QPS_ERR);
 	KUNIT_EXPECT_FALSE(test, b->engine.qp.ending.due);
 	KUNIT_EXPECT_EQ(test, b->event, IB_EVENT_QP_FATAL);
-	finish(b);
+	weft_qp_unlock(&b->engine.qp);
 }
 
 /* A header under a bad CRC names nothing, so none is shown. */
@@ -102,7 +89,7 @@ static void refused_crc_shows_no_header(struct kunit *test)
 	weft_rx_fail(rx_of(&b->engine.qp));
 	KUNIT_EXPECT_EQ(test, b->engine.qp.ending.term.code, WEFT_MPA_CRC);
 	KUNIT_EXPECT_EQ(test, b->engine.qp.ending.blame.len, 0);
-	finish(b);
+	weft_qp_unlock(&b->engine.qp);
 }
 
 /* As many reads as were agreed are taken, and one more is refused. */
@@ -118,23 +105,9 @@ static void refused_beyond_the_ird(struct kunit *test)
 				    WEFT_READ_REQ_LEN), WEFT_RX_BAD);
 	KUNIT_EXPECT_EQ(test, b->engine.rx.term.code, WEFT_DU_NO_BUFFER);
 	weft_rx_fail(rx_of(&b->engine.qp));
-	finish(b);
+	weft_qp_unlock(&b->engine.qp);
 }
 
-static struct kunit_case refuse_cases[] = {
-	KUNIT_CASE(refused_when_the_engine_says_so),
-	KUNIT_CASE(refused_for_the_first_reason),
-	KUNIT_CASE(refused_without_a_word),
-	KUNIT_CASE(refused_crc_shows_no_header),
-	KUNIT_CASE(refused_beyond_the_ird),
-	{}
-};
-
-static struct kunit_suite refuse_suite = {
-	.name = "weft_refuse",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = refuse_cases,
-};
-
-kunit_test_suite(refuse_suite);
+A_SUITE(refuse, bench, KUNIT_CASE(refused_when_the_engine_says_so),
+	KUNIT_CASE(refused_for_the_first_reason), KUNIT_CASE(refused_without_a_word),
+	KUNIT_CASE(refused_crc_shows_no_header), KUNIT_CASE(refused_beyond_the_ird));

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What `rdma -dd res show` tells of an object that changes meanwhile. */
-#include <kunit/test.h>
 #include <linux/cred.h>
-#include <linux/kref.h>
 #include <linux/poison.h>
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
 
 #include "device/device.h"
 #include "memory/mr.h"
+#include "suite.h"
 
 #define NOT_TOLD	(U64_MAX - 1)
 
@@ -32,10 +31,9 @@ static u64 told(const struct sk_buff *msg, const char *name)
 /* A region is reregistered: its old pages are freed, and nobody has a reference. */
 static void region_in_change(struct kunit *test)
 {
-	struct weft_mr *mr = kunit_kzalloc(test, sizeof(*mr), GFP_KERNEL);
+	struct weft_mr *mr = zeroed(test, sizeof(*mr));
 	struct sk_buff *msg = nlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
 
-	KUNIT_ASSERT_NOT_NULL(test, mr);
 	KUNIT_ASSERT_NOT_NULL(test, msg);
 	KUNIT_ASSERT_NOT_NULL(test, nlmsg_put(msg, 0, 0, 0, 0, 0));
 	mr->umem = LIST_POISON1;
@@ -56,12 +54,11 @@ static void region_in_change(struct kunit *test)
 /* Where a process has its memory is nobody's business but an administrator's. */
 static void region_address(struct kunit *test)
 {
-	struct weft_mr *mr = kunit_kzalloc(test, sizeof(*mr), GFP_KERNEL);
+	struct weft_mr *mr = zeroed(test, sizeof(*mr));
 	struct sk_buff *msg = nlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	struct cred *cred = prepare_creds();
 	const struct cred *before;
 
-	KUNIT_ASSERT_NOT_NULL(test, mr);
 	KUNIT_ASSERT_NOT_NULL(test, msg);
 	KUNIT_ASSERT_NOT_NULL(test, cred);
 	KUNIT_ASSERT_NOT_NULL(test, nlmsg_put(msg, 0, 0, 0, 0, 0));
@@ -70,7 +67,6 @@ static void region_address(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_fill_res_mr(msg, &mr->ib), 0);
 	KUNIT_EXPECT_EQ(test, told(msg, "iova"), 0x7f0123456000ULL);
 	nlmsg_trim(msg, nlmsg_data(nlmsg_hdr(msg)));
-
 	cap_clear(cred->cap_effective);
 	before = override_creds(cred);
 	KUNIT_EXPECT_EQ(test, weft_fill_res_mr(msg, &mr->ib), 0);
@@ -81,15 +77,4 @@ static void region_address(struct kunit *test)
 	nlmsg_free(msg);
 }
 
-static struct kunit_case restrack_cases[] = {
-	KUNIT_CASE(region_in_change),
-	KUNIT_CASE(region_address),
-	{}
-};
-
-static struct kunit_suite restrack_suite = {
-	.name = "weft_restrack",
-	.test_cases = restrack_cases,
-};
-
-kunit_test_suite(restrack_suite);
+A_SUITE(restrack, no, KUNIT_CASE(region_in_change), KUNIT_CASE(region_address));

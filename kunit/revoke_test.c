@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Keys that come and go with a work request: fast registration and memory
- * windows. What they name, for whom, and that an end is one.
- */
-#include <kunit/test.h>
+/* Fast registration and memory windows: what their keys name, for whom, and that an end is one. */
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/sizes.h>
-#include <linux/slab.h>
 
 #include "base/compat.h"
 #include "base/weft.h"
 #include "base/baton.h"
 #include "memory/mr.h"
+#include "suite.h"
 #include "uapi/weft-abi.h"
 
 #define PAGES	4
@@ -30,42 +26,9 @@ struct bench {
 	struct weft_mr *region;
 };
 
-static struct bench *setup(struct kunit *test)
+static void teardown(struct kunit *test, void *what)
 {
-	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
-	int i;
-
-	KUNIT_ASSERT_NOT_NULL(test, b);
-	xa_init_flags(&b->dev.mrs, XA_FLAGS_ALLOC);
-	b->dev.local = weft_mr_new_local(&b->dev);
-	KUNIT_ASSERT_NOT_NULL(test, b->dev.local);
-	b->pd.device = &b->dev.ib;
-	b->other_pd.device = &b->dev.ib;
-	b->qp.dev = &b->dev;
-	b->qp.pd = &b->pd;
-	b->qp.kernel = true;
-	b->qp.qpn = 17;
-	b->qp.rights = WEFT_ACCESS_REMOTE;
-	b->other_qp.dev = &b->dev;
-	b->other_qp.pd = &b->pd;
-	b->other_qp.kernel = true;
-	b->other_qp.qpn = 18;
-	b->other_qp.rights = WEFT_ACCESS_REMOTE;
-	sg_init_table(b->sg, PAGES);
-	/* In reverse, so that pages that happen to be neighbours do not look it. */
-	for (i = PAGES - 1; i >= 0; i--) {
-		b->page[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
-		KUNIT_ASSERT_NOT_NULL(test, b->page[i]);
-		sg_set_page(&b->sg[i], b->page[i], PAGE_SIZE, 0);
-		sg_dma_address(&b->sg[i]) = (uintptr_t)page_address(b->page[i]);
-		sg_dma_len(&b->sg[i]) = PAGE_SIZE;
-	}
-	return b;
-}
-
-static void teardown(struct kunit *test, struct bench *b)
-{
-	int i;
+	struct bench *b = what;
 
 	if (b->region)
 		KUNIT_EXPECT_EQ(test, weft_dereg_mr(&b->region->ib, NULL), 0);
@@ -74,19 +37,45 @@ static void teardown(struct kunit *test, struct bench *b)
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mw), 0);
 	xa_destroy(&b->dev.mrs);
 	kfree(b->dev.local);
-	for (i = 0; i < PAGES; i++)
+	for (int i = 0; i < PAGES; i++)
 		__free_page(b->page[i]);
 }
 
+static struct bench *setup(struct kunit *test)
+{
+	struct bench *b = zeroed(test, sizeof(*b));
+
+	xa_init_flags(&b->dev.mrs, XA_FLAGS_ALLOC);
+	b->dev.local = weft_mr_new_local(&b->dev);
+	KUNIT_ASSERT_NOT_NULL(test, b->dev.local);
+	b->pd.device = &b->dev.ib;
+	b->other_pd.device = &b->dev.ib;
+	b->qp = (struct weft_accessor){
+		.dev = &b->dev, .pd = &b->pd, .kernel = true, .qpn = 17,
+		.rights = WEFT_ACCESS_REMOTE,
+	};
+	b->other_qp = b->qp;
+	b->other_qp.qpn = 18;
+	sg_init_table(b->sg, PAGES);
+	/* In reverse, so that pages that happen to be neighbours do not look it. */
+	for (int i = PAGES - 1; i >= 0; i--) {
+		b->page[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
+		KUNIT_ASSERT_NOT_NULL(test, b->page[i]);
+		sg_set_page(&b->sg[i], b->page[i], PAGE_SIZE, 0);
+		sg_dma_address(&b->sg[i]) = (uintptr_t)page_address(b->page[i]);
+		sg_dma_len(&b->sg[i]) = PAGE_SIZE;
+	}
+	at_end(test, teardown, b);
+	return b;
+}
+
 /* Writes like a peer. The answer is the key's. */
-static int peer_writes(struct weft_accessor *by, u32 stag, u64 addr, const void *from,
-		       u32 len)
+static int peer_writes(struct weft_accessor *by, u32 stag, u64 addr, const void *from, u32 len)
 {
 	enum weft_key_error err;
 	struct weft_mr *mr;
 
-	mr = weft_mr_access(by, by->pd, stag, addr, len, IB_ACCESS_REMOTE_WRITE,
-			    &err);
+	mr = weft_mr_access(by, by->pd, stag, addr, len, IB_ACCESS_REMOTE_WRITE, &err);
 	if (!mr)
 		return err;
 	weft_mr_write(mr, addr, from, len);
@@ -118,16 +107,11 @@ static void fast_life(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_map_mr_sg(&mr->ib, b->sg, PAGES, &offset), PAGES);
 	KUNIT_EXPECT_EQ(test, mr->ib.iova, 100ULL);
 	KUNIT_EXPECT_EQ(test, mr->ib.length, BYTES - 100ULL);
-	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, mr->ib.rkey, 100, bytes, 1),
-			WEFT_KEY_UNKNOWN);
-
-	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, mr->ib.rkey, key,
-						   REMOTE_WRITE));
-	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, mr->ib.rkey, 100, bytes, 1),
-			WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, mr->ib.rkey, 100, bytes, 1), WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, mr->ib.rkey, key, REMOTE_WRITE));
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, mr->ib.rkey, 100, bytes, 1), WEFT_KEY_UNKNOWN);
 	at = 2 * PAGE_SIZE - 3;
-	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, at, bytes, sizeof(bytes)),
-			WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, at, bytes, sizeof(bytes)), WEFT_KEY_OK);
 	KUNIT_EXPECT_NOT_NULL(test, memchr_inv(page_address(b->page[1]), 0, PAGE_SIZE));
 	KUNIT_EXPECT_EQ(test, memcmp(page_address(b->page[1]) + PAGE_SIZE - 3, bytes, 3), 0);
 	KUNIT_EXPECT_EQ(test, memcmp(page_address(b->page[2]), bytes, sizeof(bytes) - 3), 0);
@@ -135,14 +119,12 @@ static void fast_life(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, BYTES - 1, bytes, 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, BYTES, bytes, 1), WEFT_KEY_BOUNDS);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 99, bytes, 1), WEFT_KEY_BOUNDS);
-
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 100, bytes, 1), WEFT_KEY_UNKNOWN);
 	/* A peer names what is there; the owner may say it once more. */
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, false), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
-	teardown(test, b);
 }
 
 /* A list made while the last registration is in use does not show in it. */
@@ -159,22 +141,19 @@ static void fast_next(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0, "x", 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, *(u8 *)page_address(b->page[0]), 'x');
 	KUNIT_EXPECT_EQ(test, *(u8 *)page_address(b->page[2]), 0);
-
 	/* Valid as it is, it cannot be registered again. */
 	KUNIT_EXPECT_FALSE(test, weft_fast_register(&b->qp, key, next, REMOTE_WRITE));
 	/* Its owner may say any key it had, and put it where it likes. */
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, next, false), WEFT_KEY_OK);
 	mr->ib.iova |= 0xabcd00000000;
 	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, key, next, REMOTE_WRITE));
-	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0xabcd00000000, "y", 1),
-			WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0xabcd00000000, "y", 1), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, next, PAGE_SIZE, "y", 1), WEFT_KEY_BOUNDS);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, next, 0xabcd00000000 + PAGE_SIZE, "y", 1),
 			WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, *(u8 *)page_address(b->page[0]), 'x');
 	KUNIT_EXPECT_EQ(test, *(u8 *)page_address(b->page[3]), 'y');
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
-	teardown(test, b);
 }
 
 static void fast_refused(struct kunit *test)
@@ -192,7 +171,6 @@ static void fast_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(ib), 0);
 	if (!IS_ERR(ib))
 		KUNIT_EXPECT_EQ(test, weft_dereg_mr(ib, NULL), 0);
-
 	KUNIT_EXPECT_EQ(test, weft_map_mr_sg(&mr->ib, b->sg, PAGES, NULL), PAGES);
 	/* Another index, none at all, and another protection domain */
 	KUNIT_EXPECT_FALSE(test, weft_fast_register(&b->qp, key, key + 0x100, 0));
@@ -200,7 +178,6 @@ static void fast_refused(struct kunit *test)
 	b->qp.pd = &b->other_pd;
 	KUNIT_EXPECT_FALSE(test, weft_fast_register(&b->qp, key, key, 0));
 	b->qp.pd = &b->pd;
-
 	/* What no peer was let into is not a peer's to invalidate. */
 	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, key, key, IB_ACCESS_LOCAL_WRITE));
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_ACCESS);
@@ -210,7 +187,6 @@ static void fast_refused(struct kunit *test)
 	b->qp.pd = &b->pd;
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, false), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
-	teardown(test, b);
 }
 
 /* lkey 0 is for the kernel's own work requests and for nothing else. */
@@ -233,7 +209,6 @@ static void local_key(struct kunit *test)
 	b->qp.kernel = false;
 	KUNIT_EXPECT_PTR_EQ(test, weft_mr_access(&b->qp, &b->pd, 0, addr, 1, 0, &err), NULL);
 	KUNIT_EXPECT_EQ(test, err, WEFT_KEY_UNKNOWN);
-	teardown(test, b);
 }
 
 /* --- windows --- */
@@ -252,8 +227,7 @@ static void region(struct kunit *test, struct bench *b, int access)
 	KUNIT_ASSERT_EQ(test, weft_mr_publish(b->region), 0);
 }
 
-static void window(struct kunit *test, struct bench *b, struct weft_mw *mw,
-		   enum ib_mw_type type)
+static void window(struct kunit *test, struct bench *b, struct weft_mw *mw, enum ib_mw_type type)
 {
 	memset(mw, 0, sizeof(*mw));
 	mw->ib.device = &b->dev.ib;
@@ -265,9 +239,7 @@ static void window(struct kunit *test, struct bench *b, struct weft_mw *mw,
 static struct weft_bind draft(struct bench *b)
 {
 	return (struct weft_bind){
-		.addr = IOVA + PAGE_SIZE - 2,
-		.length = PAGE_SIZE,
-		.lkey = b->region->stag,
+		.addr = IOVA + PAGE_SIZE - 2, .length = PAGE_SIZE, .lkey = b->region->stag,
 		.access = IB_ACCESS_REMOTE_WRITE,
 	};
 }
@@ -289,7 +261,6 @@ static void window_type_1(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, bind.addr, "x", 1), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, key, key, &bind));
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&b->region->ib, NULL), -EBUSY);
-
 	/* Its own bounds and rights; the region has no right for peers at all. */
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, bind.addr, "abcd", 4), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, memcmp(page_address(b->page[0]) + PAGE_SIZE - 2, "ab", 2), 0);
@@ -301,14 +272,12 @@ static void window_type_1(struct kunit *test)
 			WEFT_KEY_ACCESS);
 	KUNIT_EXPECT_PTR_EQ(test, weft_mr_access(&b->qp, &b->pd, key, bind.addr, 1,
 						 IB_ACCESS_REMOTE_READ, &err), NULL);
-	KUNIT_EXPECT_PTR_EQ(test, weft_mr_access(&b->qp, &b->pd, key, bind.addr, 1, 0, &err),
-			    NULL);
+	KUNIT_EXPECT_PTR_EQ(test, weft_mr_access(&b->qp, &b->pd, key, bind.addr, 1, 0, &err), NULL);
 	KUNIT_EXPECT_EQ(test, err, WEFT_KEY_ACCESS);
 	/* For every queue pair of the domain */
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->other_qp, key, bind.addr, "x", 1), WEFT_KEY_OK);
 	b->other_qp.pd = &b->other_pd;
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->other_qp, key, bind.addr, "x", 1), WEFT_KEY_PD);
-
 	/* Only a bind ends it. */
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_ACCESS);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, false), WEFT_KEY_ACCESS);
@@ -324,7 +293,6 @@ static void window_type_1(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, next, IOVA, "x", 1), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 0);
 	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
-	teardown(test, b);
 }
 
 static void window_type_2(struct kunit *test)
@@ -345,19 +313,16 @@ static void window_type_2(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(page_address(b->page[1]), "cd", 2), 0);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, PAGE_SIZE, "x", 1), WEFT_KEY_BOUNDS);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, bind.addr, "x", 1), WEFT_KEY_BOUNDS);
-
 	/* Bound, it is nobody else's and cannot be bound again. */
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->other_qp, key, 0, "x", 1), WEFT_KEY_PD);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->other_qp, key, true), WEFT_KEY_PD);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->other_qp, key, false), WEFT_KEY_PD);
 	KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, ib_inc_rkey(key), &bind));
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 1);
-
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 0);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, key, true), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0, "x", 1), WEFT_KEY_UNKNOWN);
-
 	/* It dies with its queue pair, and only with that one. */
 	KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, key, key, &bind));
 	weft_mw_forget(&b->other_qp);
@@ -365,11 +330,9 @@ static void window_type_2(struct kunit *test)
 	weft_mw_forget(&b->qp);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, 0, "x", 1), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 0);
-
 	/* Freed while bound */
 	KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, key, key, &bind));
 	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
-	teardown(test, b);
 }
 
 /* Each bind has one thing wrong with it. */
@@ -377,38 +340,28 @@ static void window_refused(struct kunit *test)
 {
 	static const enum ib_mw_type types[] = { IB_MW_TYPE_1, IB_MW_TYPE_2 };
 	struct bench *b = setup(test);
-	struct weft_bind bind;
+	struct weft_bind bind, wrong[8];
 	struct weft_mw mw;
 	struct weft_mr *mr;
-	size_t i;
 	u32 key;
 
 	region(test, b, MAY_BIND);
-	for (i = 0; i < ARRAY_SIZE(types); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		window(test, b, &mw, types[i]);
 		key = mw.ib.rkey;
-		bind = draft(b);
-		bind.lkey ^= 1;
-		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
-		bind = draft(b);
-		bind.lkey = 0;
-		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
-		bind.lkey = key; /* a window of a window */
-		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
-		bind = draft(b);
-		bind.addr = IOVA - 1;
-		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
-		bind = draft(b);
-		bind.length = BYTES;
-		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
-		bind.length = U64_MAX;
-		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
-		bind = draft(b);
-		bind.access |= IB_ACCESS_MW_BIND;
-		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
-		bind = draft(b);
-		bind.reserved = 1;
-		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key, &bind));
+		for (u32 n = 0; n < ARRAY_SIZE(wrong); n++)
+			wrong[n] = draft(b);
+		wrong[0].lkey ^= 1;
+		wrong[1].lkey = 0;
+		wrong[2].lkey = key; /* a window of a window */
+		wrong[3].addr = IOVA - 1;
+		wrong[4].length = BYTES;
+		wrong[5].length = U64_MAX;
+		wrong[6].access |= IB_ACCESS_MW_BIND;
+		wrong[7].reserved = 1;
+		for (u32 n = 0; n < ARRAY_SIZE(wrong); n++)
+			KUNIT_EXPECT_FALSE_MSG(test, weft_mw_bind(&b->qp, key, key, &wrong[n]),
+					       "bind %u", n);
 		bind = draft(b);
 		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, key, key ^ 0x100, &bind));
 		KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, b->region->stag,
@@ -442,7 +395,6 @@ static void window_refused(struct kunit *test)
 	bind = draft(b);
 	bind.access |= IB_ZERO_BASED;
 	KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, mw.ib.rkey, mw.ib.rkey, &bind));
-
 	/* Nor are regions that come and go, or are everything, for windows. */
 	mr = fast(test, b);
 	KUNIT_EXPECT_EQ(test, weft_map_mr_sg(&mr->ib, b->sg, PAGES, NULL), PAGES);
@@ -451,7 +403,6 @@ static void window_refused(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_mw_bind(&b->qp, mw.ib.rkey, mw.ib.rkey, &bind));
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
 	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
-	teardown(test, b);
 }
 
 /* Who may not bind to a region does not keep it from ending, not for a moment. */
@@ -479,7 +430,6 @@ static void window_holds_its_own(struct kunit *test)
 	bind.lkey = mr->stag;
 	KUNIT_EXPECT_FALSE(test, weft_mw_hold(mr, mw.mr, &bind));
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
-
 	bind = draft(b);
 	KUNIT_EXPECT_TRUE(test, weft_mw_hold(b->region, mw.mr, &bind));
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&b->region->ib, NULL), -EBUSY);
@@ -487,7 +437,6 @@ static void window_holds_its_own(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_mw_hold(b->region, mw.mr, &bind));
 	atomic_set(&b->region->windows, 0);
 	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
-	teardown(test, b);
 }
 
 /* --- keys --- */
@@ -509,7 +458,6 @@ static void keys_are_apart(struct kunit *test)
 	KUNIT_EXPECT_LE(test, near, 1U);
 	for (i = 0; i < ARRAY_SIZE(mr); i++)
 		KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr[i]->ib, NULL), 0);
-	teardown(test, b);
 }
 
 /* The search for a place goes round. */
@@ -527,7 +475,6 @@ static void keys_go_round(struct kunit *test)
 	}
 	for (i = 0; i < ARRAY_SIZE(got); i++)
 		xa_release(&b->dev.mrs, got[i]);
-	teardown(test, b);
 }
 
 /* No key of an ordinary region is ended by a work request, whoever posts it. */
@@ -538,10 +485,16 @@ static void region_stays(struct kunit *test)
 	region(test, b, REMOTE_WRITE);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, b->region->stag, true), WEFT_KEY_ACCESS);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, b->region->stag, false), WEFT_KEY_ACCESS);
-	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, b->region->stag ^ 1, true),
-			WEFT_KEY_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, b->region->stag ^ 1, true), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, b->region->stag, IOVA, "x", 1), WEFT_KEY_OK);
-	teardown(test, b);
+}
+
+/* Changes the region, which stays what it is. Returns 0 or a negative errno value. */
+static int rereg(struct bench *b, int flags, int access, struct ib_pd *pd)
+{
+	struct ib_mr *mr = weft_rereg_user_mr(&b->region->ib, flags, 0, 0, 0, access, pd, NULL);
+
+	return mr && !IS_ERR(mr) ? -EEXIST : PTR_ERR_OR_ZERO(mr);
 }
 
 /* Rights and domain change together with the key. New memory is the lab's to test. */
@@ -550,7 +503,6 @@ static void region_changes(struct kunit *test)
 	struct bench *b = setup(test);
 	struct weft_bind bind;
 	struct weft_mw mw;
-	struct ib_mr *ret;
 	u32 key;
 
 	region(test, b, MAY_BIND | IB_ACCESS_REMOTE_WRITE);
@@ -558,15 +510,10 @@ static void region_changes(struct kunit *test)
 	key = b->region->stag;
 	bind = draft(b);
 	KUNIT_EXPECT_TRUE(test, weft_mw_bind(&b->qp, mw.ib.rkey, mw.ib.rkey, &bind));
-	ret = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_ACCESS, 0, 0, 0,
-				 IB_ACCESS_REMOTE_READ, NULL, NULL);
-	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(ret), -EBUSY);
+	KUNIT_EXPECT_EQ(test, rereg(b, IB_MR_REREG_ACCESS, IB_ACCESS_REMOTE_READ, NULL), -EBUSY);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
-
-	ret = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_PD, 0, 0, 0, 0,
-				 &b->other_pd, NULL);
-	KUNIT_EXPECT_PTR_EQ(test, ret, NULL);
+	KUNIT_EXPECT_EQ(test, rereg(b, IB_MR_REREG_PD, 0, &b->other_pd), 0);
 	KUNIT_EXPECT_NE(test, b->region->ib.rkey, key);
 	KUNIT_EXPECT_EQ(test, b->region->ib.rkey >> 8, key >> 8);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_UNKNOWN);
@@ -574,23 +521,16 @@ static void region_changes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_PD);
 	b->qp.pd = &b->other_pd;
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_OK);
-
-	ret = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_ACCESS, 0, 0, 0,
-				 IB_ACCESS_REMOTE_READ, NULL, NULL);
-	KUNIT_EXPECT_PTR_EQ(test, ret, NULL);
+	KUNIT_EXPECT_EQ(test, rereg(b, IB_MR_REREG_ACCESS, IB_ACCESS_REMOTE_READ, NULL), 0);
 	key = b->region->ib.rkey;
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, key, IOVA, "x", 1), WEFT_KEY_ACCESS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->region->windows), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mr), 1);
-
 	/* A change makes no further region, so the device's limit does not refuse it. */
 	atomic_set(&b->dev.num_mr, WEFT_MAX_MR);
-	ret = weft_rereg_user_mr(&b->region->ib, IB_MR_REREG_ACCESS, 0, 0, 0,
-				 IB_ACCESS_REMOTE_WRITE, NULL, NULL);
-	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(ret), 0);
+	KUNIT_EXPECT_EQ(test, rereg(b, IB_MR_REREG_ACCESS, IB_ACCESS_REMOTE_WRITE, NULL), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mr), WEFT_MAX_MR);
 	atomic_set(&b->dev.num_mr, 1);
-	teardown(test, b);
 }
 
 /* The device has as many regions as it says, and one again when one of them is gone. */
@@ -609,7 +549,6 @@ static void region_number(struct kunit *test)
 	weft_mr_destroy(mr);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mr), WEFT_MAX_MR - 1);
 	atomic_set(&b->dev.num_mr, 0);
-	teardown(test, b);
 }
 
 /* --- an end waits for who is inside --- */
@@ -618,8 +557,7 @@ struct end {
 	struct bench *b;
 	u32 key;
 	int result;
-	bool begun;
-	bool over;
+	bool begun, over;
 	struct completion done;
 };
 
@@ -642,7 +580,6 @@ static void end_waits(struct kunit *test)
 	struct task_struct *task;
 	enum weft_key_error err;
 	struct end e;
-	int ms;
 
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "one processor: nobody can be inside meanwhile");
@@ -656,12 +593,11 @@ static void end_waits(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	migrate_disable();
 	kthread_bind(task, cpumask_any_but(cpu_online_mask, raw_smp_processor_id()));
-
 	/* Bottom halves are off from here: the other one has a processor of its own. */
 	held = weft_mr_access(&b->qp, &b->pd, mr->stag, 0, 1, IB_ACCESS_REMOTE_WRITE, &err);
 	wake_up_process(task);
 	if (held) {
-		for (ms = 0; ms < 5000 && !begun; ms++) {
+		for (int ms = 0; ms < 5000 && !begun; ms++) {
 			mdelay(1);
 			begun = READ_ONCE(e.begun);
 		}
@@ -678,7 +614,6 @@ static void end_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, e.result, WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, mr->stag, 0, "y", 1), WEFT_KEY_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
-	teardown(test, b);
 }
 
 /* What the key allows, a queue pair may not; its owner's own accesses are no peer's. */
@@ -700,7 +635,6 @@ static void queue_pair_refuses(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, mr);
 	if (mr)
 		weft_mr_access_end(mr);
-	teardown(test, b);
 }
 
 /* The region of all memory that kernel consumers can have: addresses are the kernel's own. */
@@ -716,8 +650,7 @@ static void all_memory(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(ib));
 	at = (uintptr_t)page_address(b->page[0]) + 8;
 	memset(bytes, 0x5a, sizeof(bytes));
-	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, ib->rkey, at, bytes, sizeof(bytes)),
-			WEFT_KEY_OK);
+	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, ib->rkey, at, bytes, sizeof(bytes)), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, memcmp((void *)(uintptr_t)at, bytes, sizeof(bytes)), 0);
 	/* Of its protection domain, with its rights, and not round the end of all addresses. */
 	KUNIT_EXPECT_NULL(test, weft_mr_access(&b->qp, &b->other_pd, ib->rkey, at, 8,
@@ -726,7 +659,6 @@ static void all_memory(struct kunit *test)
 					       IB_ACCESS_REMOTE_READ, &err));
 	KUNIT_EXPECT_NULL(test, weft_mr_access(&b->qp, &b->pd, ib->rkey, U64_MAX - 3, 8,
 					       IB_ACCESS_REMOTE_WRITE, &err));
-
 	mr = weft_mr_access(&b->qp, &b->pd, ib->rkey, at, sizeof(bytes),
 			    IB_ACCESS_REMOTE_WRITE, &err);
 	KUNIT_ASSERT_NOT_NULL(test, mr);
@@ -738,32 +670,11 @@ static void all_memory(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, weft_mr_word(mr, at + 4));
 	weft_mr_access_end(mr);
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(ib, NULL), 0);
-	teardown(test, b);
 }
 
-static struct kunit_case revoke_cases[] = {
-	KUNIT_CASE(fast_life),
-	KUNIT_CASE(fast_next),
-	KUNIT_CASE(fast_refused),
-	KUNIT_CASE(local_key),
-	KUNIT_CASE(all_memory),
-	KUNIT_CASE(window_type_1),
-	KUNIT_CASE(window_type_2),
-	KUNIT_CASE(window_refused),
-	KUNIT_CASE(window_holds_its_own),
-	KUNIT_CASE(keys_are_apart),
-	KUNIT_CASE(keys_go_round),
-	KUNIT_CASE(region_stays),
-	KUNIT_CASE(region_changes),
-	KUNIT_CASE(region_number),
-	KUNIT_CASE(end_waits),
-	KUNIT_CASE(queue_pair_refuses),
-	{}
-};
-
-static struct kunit_suite revoke_suite = {
-	.name = "weft_revoke",
-	.test_cases = revoke_cases,
-};
-
-kunit_test_suite(revoke_suite);
+A_SUITE(revoke, no, KUNIT_CASE(fast_life), KUNIT_CASE(fast_next), KUNIT_CASE(fast_refused),
+	KUNIT_CASE(local_key), KUNIT_CASE(all_memory), KUNIT_CASE(window_type_1),
+	KUNIT_CASE(window_type_2), KUNIT_CASE(window_refused), KUNIT_CASE(window_holds_its_own),
+	KUNIT_CASE(keys_are_apart), KUNIT_CASE(keys_go_round), KUNIT_CASE(region_stays),
+	KUNIT_CASE(region_changes), KUNIT_CASE(region_number), KUNIT_CASE(end_waits),
+	KUNIT_CASE(queue_pair_refuses));

@@ -4,21 +4,17 @@
  * memory of each ring ends where the last slot does, so that a checker of
  * memory accesses sees a slot that is not one.
  */
-#include <kunit/test.h>
-
 #include "queue/ring.h"
+#include "suite.h"
 
 #define SLOTS	8
 #define STRIDE	WEFT_SQ_BLOCK
 
 static struct weft_ring *ring_at(struct kunit *test, u32 head)
 {
-	struct weft_ring *ring = kunit_kzalloc(test, sizeof(*ring), GFP_KERNEL);
+	struct weft_ring *ring = zeroed(test, sizeof(*ring));
 
-	KUNIT_ASSERT_NOT_NULL(test, ring);
-	ring->mem = kunit_kzalloc(test, WEFT_RING_OFFSET + SLOTS * STRIDE,
-				  GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, ring->mem);
+	ring->mem = zeroed(test, WEFT_RING_OFFSET + SLOTS * STRIDE);
 	ring->size = SLOTS;
 	ring->stride = STRIDE;
 	ring->head = head;
@@ -36,13 +32,10 @@ static const u32 heads[] = { 0, 1, SLOTS - 1, SLOTS, 12345, 0x7fffffff,
 
 static void ring_honest_producer(struct kunit *test)
 {
-	size_t i;
-	u32 n;
-
-	for (i = 0; i < ARRAY_SIZE(heads); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
 		struct weft_ring *ring = ring_at(test, heads[i]);
 
-		for (n = 0; n <= SLOTS; n++) {
+		for (u32 n = 0; n <= SLOTS; n++) {
 			ctl(ring)->producer = heads[i] + n;
 			KUNIT_EXPECT_EQ_MSG(test, weft_ring_pending(ring), (int)n,
 					    "head %#x", heads[i]);
@@ -54,16 +47,14 @@ static void ring_hostile_producer(struct kunit *test)
 {
 	static const u32 too_far[] = { SLOTS + 1, 2 * SLOTS, 0x7fffffff,
 				       0x80000000, U32_MAX - 1, U32_MAX };
-	size_t i, j;
 
-	for (i = 0; i < ARRAY_SIZE(heads); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
 		struct weft_ring *ring = ring_at(test, heads[i]);
 
-		for (j = 0; j < ARRAY_SIZE(too_far); j++) {
+		for (size_t j = 0; j < ARRAY_SIZE(too_far); j++) {
 			ctl(ring)->producer = heads[i] + too_far[j];
-			KUNIT_EXPECT_EQ_MSG(test, weft_ring_pending(ring),
-					    -EINVAL, "head %#x + %#x", heads[i],
-					    too_far[j]);
+			KUNIT_EXPECT_EQ_MSG(test, weft_ring_pending(ring), -EINVAL,
+					    "head %#x + %#x", heads[i], too_far[j]);
 		}
 	}
 }
@@ -72,11 +63,9 @@ static void ring_hostile_producer(struct kunit *test)
 static void ring_slots(struct kunit *test)
 {
 	struct weft_ring *ring = ring_at(test, 0);
-	size_t i;
-	u32 n;
 
-	for (i = 0; i < ARRAY_SIZE(heads); i++) {
-		for (n = 0; n < 2 * SLOTS; n++) {
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
+		for (u32 n = 0; n < 2 * SLOTS; n++) {
 			u32 index = heads[i] + n;
 
 			KUNIT_EXPECT_PTR_EQ(test, weft_ring_slot(ring, index),
@@ -94,23 +83,18 @@ static void ring_kernel_words(struct kunit *test)
 
 	ctl(ring)->producer = 9;
 	expected.producer = 9;
-
 	weft_ring_release(ring, 7);
 	expected.consumer = 7;
 	KUNIT_EXPECT_EQ(test, memcmp(ctl(ring), &expected, sizeof(expected)), 0);
-
 	weft_ring_need_doorbell(ring, true);
 	expected.need_doorbell = 1;
 	KUNIT_EXPECT_EQ(test, memcmp(ctl(ring), &expected, sizeof(expected)), 0);
-
 	weft_ring_need_doorbell(ring, false);
 	expected.need_doorbell = 0;
 	KUNIT_EXPECT_EQ(test, memcmp(ctl(ring), &expected, sizeof(expected)), 0);
-
 	weft_ring_set_state(ring, IB_QPS_ERR);
 	expected.qp_state = IB_QPS_ERR;
 	KUNIT_EXPECT_EQ(test, memcmp(ctl(ring), &expected, sizeof(expected)), 0);
-
 	/* Scribbled over, they change nothing. */
 	ctl(ring)->consumer = 0xdeadbeef;
 	ctl(ring)->need_doorbell = 0xdeadbeef;
@@ -119,17 +103,5 @@ static void ring_kernel_words(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ring->head, 7U);
 }
 
-static struct kunit_case ring_cases[] = {
-	KUNIT_CASE(ring_honest_producer),
-	KUNIT_CASE(ring_hostile_producer),
-	KUNIT_CASE(ring_slots),
-	KUNIT_CASE(ring_kernel_words),
-	{}
-};
-
-static struct kunit_suite ring_suite = {
-	.name = "weft_ring",
-	.test_cases = ring_cases,
-};
-
-kunit_test_suite(ring_suite);
+A_SUITE(ring, no, KUNIT_CASE(ring_honest_producer), KUNIT_CASE(ring_hostile_producer),
+	KUNIT_CASE(ring_slots), KUNIT_CASE(ring_kernel_words));

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Streams of several paths in memory; see routes.h. */
 #include <linux/in.h>
-#include <linux/slab.h>
 
-#include "ends.h"
 #include "routes.h"
 #include "wire/bytes.h"
 #include "wire/fpdu.h"
@@ -14,7 +12,6 @@ static struct route *of_llp(const struct weft_llp *llp)
 	return llp->owner;
 }
 
-/* The byte at a place of a segment. */
 static u8 byte_of(u32 number, u32 at)
 {
 	return number * 37 + at * 3 + (at >> 8);
@@ -22,10 +19,8 @@ static u8 byte_of(u32 number, u32 at)
 
 static void check_segment(struct route *end, const u8 *segment, u32 len)
 {
-	u32 at;
-
 	KUNIT_EXPECT_EQ(end->test, weft_get_be32(segment), end->taken);
-	for (at = 4; at < len; at++) {
+	for (u32 at = 4; at < len; at++) {
 		if (segment[at] != byte_of(end->taken, at)) {
 			KUNIT_FAIL(end->test, "segment %u is damaged at %u", end->taken, at);
 			break;
@@ -73,17 +68,13 @@ static void on_changed(struct weft_llp *llp)
 }
 
 static const struct weft_llp_ops route_ops = {
-	.readable = on_readable,
-	.writable = on_writable,
-	.changed = on_changed,
+	.readable = on_readable, .writable = on_writable, .changed = on_changed,
 };
 
 static void begin(struct kunit *test, struct route *end, struct fake *first, bool initiator,
 		  u32 paths)
 {
-	struct weft_spread_terms terms = {
-		.initiator = initiator, .crc = true,
-	};
+	struct weft_spread_terms terms = { .initiator = initiator, .crc = true };
 
 	end->test = test;
 	end->counters = alloc_percpu(struct weft_counters);
@@ -114,43 +105,6 @@ void routes_join(struct fake *a, struct fake *b)
 	fake_join(a, b);
 }
 
-/**
- * routes_make() - make a stream whose first path is up
- * @test: the test
- * @a_paths: how many paths the initiator wishes
- * @b_paths: how many the responder
- *
- * Context: process. What else is to happen does at the next settle().
- * Return: both ends.
- */
-struct routes *routes_make(struct kunit *test, u32 a_paths, u32 b_paths)
-{
-	struct routes *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	struct fake *a = fake_open(NULL, NULL), *b = fake_open(NULL, NULL);
-
-	KUNIT_ASSERT_NOT_NULL(test, r);
-	KUNIT_ASSERT_NOT_NULL(test, a);
-	KUNIT_ASSERT_NOT_NULL(test, b);
-	routes_join(a, b);
-	begin(test, &r->a, a, true, a_paths);
-	begin(test, &r->b, b, false, b_paths);
-	return r;
-}
-
-/* The same, and all paths have joined. */
-struct routes *routes_gather(struct kunit *test, u32 paths)
-{
-	struct routes *r = routes_make(test, paths, paths);
-	u32 i;
-
-	settle();
-	for (i = 0; i < paths; i++) {
-		KUNIT_ASSERT_TRUE(test, weft_path_is_up(&r->a.p->path[i]));
-		KUNIT_ASSERT_TRUE(test, weft_path_is_up(&r->b.p->path[i]));
-	}
-	return r;
-}
-
 static void end_route(struct route *end)
 {
 	if (end->llp)
@@ -159,11 +113,41 @@ static void end_route(struct route *end)
 }
 
 /* Ends both ends, of which a test may have closed one and forgotten its stream. */
-void routes_free(struct routes *r)
+static void routes_end(struct kunit *test, void *what)
 {
+	struct routes *r = what;
+
 	end_route(&r->a);
 	end_route(&r->b);
-	KUNIT_EXPECT_EQ(r->a.test, fake_end(), 0U);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
+
+/* Makes a stream whose first path is up; its ends wish so many. The rest happens at settle(). */
+struct routes *routes_make(struct kunit *test, u32 a_paths, u32 b_paths)
+{
+	struct routes *r = zeroed(test, sizeof(*r));
+	struct fake *a = fake_open(NULL, NULL), *b = fake_open(NULL, NULL);
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	routes_join(a, b);
+	begin(test, &r->a, a, true, a_paths);
+	begin(test, &r->b, b, false, b_paths);
+	at_end(test, routes_end, r);
+	return r;
+}
+
+/* The same, and all paths have joined. */
+struct routes *routes_gather(struct kunit *test, u32 paths)
+{
+	struct routes *r = routes_make(test, paths, paths);
+
+	settle();
+	for (u32 i = 0; i < paths; i++) {
+		KUNIT_ASSERT_TRUE(test, weft_path_is_up(&r->a.p->path[i]));
+		KUNIT_ASSERT_TRUE(test, weft_path_is_up(&r->b.p->path[i]));
+	}
+	return r;
 }
 
 /* This end of a path, which is up. */
@@ -172,24 +156,16 @@ struct fake *route_fake(struct route *end, u32 number)
 	return to_fake(end->p->path[number].llp);
 }
 
-/**
- * route_send() - give the stream its next segment
- * @end: the end
- * @len: its length, 4 or more
- *
- * Context: process. Nothing is carried before settle().
- * Return: what weft_llp_send_page() said; if that was not -EAGAIN, the segment counts as sent.
- */
+/* Sends the next segment, 4 bytes or more. Returns weft_llp_send_page()'s; -EAGAIN: not sent. */
 int route_send(struct route *end, u32 len)
 {
 	u8 *fpdu = kzalloc(WEFT_PATH_MAX_FPDU, GFP_KERNEL), *segment;
-	u32 at;
 	int ret;
 
 	KUNIT_ASSERT_NOT_NULL(end->test, fpdu);
 	segment = weft_fpdu_begin(fpdu, len);
 	weft_put_be32(segment, end->sent);
-	for (at = 4; at < len; at++)
+	for (u32 at = 4; at < len; at++)
 		segment[at] = byte_of(end->sent, at);
 	weft_llp_lock(end->llp);
 	ret = weft_llp_send_page(end->llp, virt_to_page(fpdu), offset_in_page(fpdu),
@@ -207,11 +183,28 @@ void route_send_many(struct route *end, u32 num, u32 len)
 		KUNIT_ASSERT_EQ(end->test, route_send(end, len), (int)weft_fpdu_len(len));
 }
 
+/* Has all come, after which the end has read so many segments. */
+void expect_taken(struct route *end, u32 segments)
+{
+	settle();
+	KUNIT_EXPECT_EQ(end->test, end->taken, segments);
+}
+
 /* Has the stream look after what may be due, without an event. */
 void route_look(struct route *end)
 {
 	weft_paths_soon(end->p, 0);
 	settle();
+}
+
+/* Has an end tell what it owes, as if the time for that had come. */
+void route_tell_ack(struct route *end)
+{
+	route_look(end);
+	weft_baton_lock(&end->p->lock);
+	end->p->ack_due = jiffies;
+	weft_baton_unlock(&end->p->lock);
+	route_look(end);
 }
 
 /* Has @time pass for a path, in which the peer's host acknowledged nothing of it. */
@@ -224,15 +217,7 @@ void route_wait(struct route *end, u32 number, unsigned long time)
 	route_look(end);
 }
 
-/**
- * route_feed() - have a frame arrive that the other end's stream has not sent
- * @end: where
- * @number: on which path
- * @hdr: its header
- * @len: bytes behind that, all zero
- *
- * Context: process.
- */
+/* Has a frame arrive that the other end has not sent, of this header and @len zeroes. */
 void route_feed(struct route *end, u32 number, const struct weft_path_hdr *hdr, u32 len)
 {
 	u8 *fpdu = kzalloc(WEFT_PATH_MAX_FPDU, GFP_KERNEL);
@@ -244,7 +229,6 @@ void route_feed(struct route *end, u32 number, const struct weft_path_hdr *hdr, 
 	kfree(fpdu);
 }
 
-/* What the end's device has counted. */
 u64 route_count(const struct route *end, enum weft_counter which)
 {
 	return weft_counter_sum(end->counters, which);

@@ -7,55 +7,39 @@
 #ifndef WEFT_KUNIT_ROUTES_H
 #define WEFT_KUNIT_ROUTES_H
 
-#include <kunit/test.h>
-
-#include "fake_llp.h"
+#include "ends.h"
 #include "paths/paths.h"
 
-/**
- * struct route - one end
- * @test: the test
- * @llp: the stream
- * @p: the same
- * @counters: of its device
- * @idle: it does not read when it is told that it can
- * @sent: segments given to the stream
- * @taken: segments read, each the one behind that before
- * @writable: how often it was told of room
- * @changed: how often of another state
- */
+/* One end. */
 struct route {
-	struct kunit *test;
-	struct weft_llp *llp;
-	struct weft_paths *p;
-	struct weft_counters __percpu *counters;
-	bool idle;
-	u32 sent;
-	u32 taken;
-	int writable;
-	int changed;
+	struct kunit *test;	/* the test */
+	struct weft_llp *llp;	/* the stream */
+	struct weft_paths *p;	/* the same */
+	struct weft_counters __percpu *counters;	/* of its device */
+	bool idle;	/* it does not read when it is told that it can */
+	u32 sent;	/* segments given to the stream */
+	u32 taken;	/* segments read, each the one behind that before */
+	int writable;	/* how often it was told of room */
+	int changed;	/* how often of another state */
 };
 
-/**
- * struct routes - both ends
- * @a: the initiator
- * @b: the responder
- */
+/* Both ends. */
 struct routes {
-	struct route a;
-	struct route b;
+	struct route a;	/* the initiator */
+	struct route b;	/* the responder */
 };
 
 void routes_join(struct fake *a, struct fake *b);
 struct routes *routes_make(struct kunit *test, u32 a_paths, u32 b_paths);
 struct routes *routes_gather(struct kunit *test, u32 paths);
-void routes_free(struct routes *r);
 
 struct fake *route_fake(struct route *end, u32 number);
 int route_send(struct route *end, u32 len);
 void route_send_many(struct route *end, u32 num, u32 len);
 void route_take(struct route *end);
+void expect_taken(struct route *end, u32 segments);
 void route_look(struct route *end);
+void route_tell_ack(struct route *end);
 void route_wait(struct route *end, u32 number, unsigned long time);
 void route_feed(struct route *end, u32 number, const struct weft_path_hdr *hdr, u32 len);
 u64 route_count(const struct route *end, enum weft_counter which);

@@ -3,94 +3,56 @@
 #ifndef WEFT_KUNIT_RX_BENCH_H
 #define WEFT_KUNIT_RX_BENCH_H
 
-#include "bench.h"
 #include "ends.h"
 #include "wire/bytes.h"
 #include "wire/fpdu.h"
 
 #define TAPE	(64U << 10)
 
-/**
- * struct rx_bench - a receiver and what it is to be fed
- * @e: the receiver
- * @agreed: what its handshake came to
- * @tape: FPDUs for it
- * @len: bytes of them
- * @said: what it answers
- */
+/* A receiver and what it is to be fed. */
 struct rx_bench {
-	struct end *e;
-	struct weft_mpa_agreed agreed;
-	u8 *tape;
-	u32 len;
-	u8 *said;
+	struct end *e;	/* the receiver */
+	struct weft_mpa_agreed agreed;	/* what its handshake came to */
+	u8 *tape;	/* FPDUs for it */
+	u32 len;	/* bytes of them */
+	u8 *said;	/* what it answers */
 };
 
-static inline struct rx_bench *bench_new(struct kunit *test, bool crc)
+static inline void bench_end(struct kunit *test, void *what)
 {
-	struct rx_bench *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct rx_bench *r = what;
 
-	KUNIT_ASSERT_NOT_NULL(test, r);
-	r->tape = kunit_kzalloc(test, TAPE, GFP_KERNEL);
-	r->said = kunit_kzalloc(test, TAPE, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, r->tape);
-	KUNIT_ASSERT_NOT_NULL(test, r->said);
-	r->agreed = (struct weft_mpa_agreed){
-		.revision = 2, .crc = crc, .extended = true, .ird = 2, .ord = 2,
-	};
-	r->e = end_make(test);
-	KUNIT_ASSERT_EQ(test, end_start(r->e, &r->agreed, true), 0);
-	settle();
-	return r;
-}
-
-static inline void bench_free(struct kunit *test, struct rx_bench *r)
-{
 	end_free(test, r->e);
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 	kunit_kfree(test, r->tape);
 	kunit_kfree(test, r->said);
 }
 
-static inline void put(struct rx_bench *r, const struct weft_ddp_hdr *hdr, const void *payload, u32 len)
+static inline struct rx_bench *bench_new(struct kunit *test, bool crc)
 {
-	r->len += fpdu_put(r->tape + r->len, hdr, payload, len, r->agreed.crc);
-}
+	struct rx_bench *r = zeroed(test, sizeof(*r));
 
-static inline struct weft_ddp_hdr send_hdr(u32 msn, u32 mo, bool last)
-{
-	return (struct weft_ddp_hdr){
-		.opcode = WEFT_RDMAP_SEND, .last = last, .qn = WEFT_QN_SEND, .msn = msn, .mo = mo,
+	r->tape = zeroed(test, TAPE);
+	r->said = zeroed(test, TAPE);
+	r->agreed = (struct weft_mpa_agreed){
+		.revision = 2, .crc = crc, .extended = true, .ird = 2, .ord = 2,
 	};
+	r->e = end_make(test);
+	KUNIT_ASSERT_EQ(test, end_start(r->e, &r->agreed, true), 0);
+	settle();
+	at_end(test, bench_end, r);
+	return r;
 }
 
-static inline struct weft_ddp_hdr write_hdr(u32 offset, bool last)
+static inline void put(struct rx_bench *r, struct weft_ddp_hdr hdr, const void *payload, u32 len)
 {
-	return (struct weft_ddp_hdr){
-		.opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = last, .stag = END_STAG,
-		.to = END_IOVA + offset,
-	};
+	r->len += fpdu_put(r->tape + r->len, &hdr, payload, len, r->agreed.crc);
 }
 
-static inline void expect_recv(struct kunit *test, struct rx_bench *r, u64 wr_id, u32 len, u8 status)
+static inline void feed(struct rx_bench *r)
 {
-	struct weft_cqe cqe;
-
-	if (!end_poll(r->e, &cqe)) {
-		KUNIT_FAIL(test, "receive %llx has no completion", wr_id);
-		return;
-	}
-	KUNIT_EXPECT_EQ(test, cqe.wr_id, wr_id);
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), status);
-	if (!status)
-		KUNIT_EXPECT_EQ(test, cqe.byte_len, len);
-}
-
-static inline void expect_none(struct kunit *test, struct rx_bench *r)
-{
-	struct weft_cqe cqe;
-
-	KUNIT_EXPECT_FALSE(test, end_poll(r->e, &cqe));
+	fake_feed(r->e->fake, r->tape, r->len);
+	settle();
 }
 
 /* What the receiver ended with: its Terminate, or a layer of 0xff if it sent none. */

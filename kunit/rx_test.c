@@ -3,28 +3,16 @@
 #include "rx_bench.h"
 #include "scarce.h"
 
-/*
- * A Write of two segments, a SEND of three and an empty one, and a Write of a byte. The
- * receiver is as it was sent to, and knows what was sent.
- */
+/* A Write of two segments, a SEND of three and an empty one, and a Write of a byte. */
 static void put_all(struct rx_bench *r)
 {
-	struct weft_ddp_hdr hdr;
-
-	hdr = write_hdr(1000, false);
-	put(r, &hdr, text, 21);
-	hdr = write_hdr(1021, true);
-	put(r, &hdr, text + 21, sizeof(text) - 21);
-	hdr = send_hdr(1, 0, false);
-	put(r, &hdr, text, 16);
-	hdr = send_hdr(1, 16, false);
-	put(r, &hdr, text + 16, 16);
-	hdr = send_hdr(1, 32, true);
-	put(r, &hdr, text + 32, sizeof(text) - 32);
-	hdr = send_hdr(2, 0, true);
-	put(r, &hdr, NULL, 0);
-	hdr = write_hdr(5000, true);
-	put(r, &hdr, "!", 1);
+	put(r, write_hdr(1000, false), text, 21);
+	put(r, write_hdr(1021, true), text + 21, sizeof(text) - 21);
+	put(r, send_hdr(1, 0, false), text, 16);
+	put(r, send_hdr(1, 16, false), text + 16, 16);
+	put(r, send_hdr(1, 32, true), text + 32, sizeof(text) - 32);
+	put(r, send_hdr(2, 0, true), NULL, 0);
+	put(r, write_hdr(5000, true), "!", 1);
 }
 
 static void expect_all(struct kunit *test, struct rx_bench *r, const char *what, u32 cut)
@@ -36,9 +24,9 @@ static void expect_all(struct kunit *test, struct rx_bench *r, const char *what,
 	KUNIT_EXPECT_EQ_MSG(test, memcmp(r->e->memory + 3000, text, sizeof(text)), 0,
 			    "%s %u: the send", what, cut);
 	KUNIT_EXPECT_EQ(test, r->e->memory[5000], '!');
-	expect_recv(test, r, 71, sizeof(text), IB_WC_SUCCESS);
-	expect_recv(test, r, 72, 0, IB_WC_SUCCESS);
-	expect_none(test, r);
+	expect_recv(test, r->e, 71, sizeof(text), IB_WC_SUCCESS);
+	expect_recv(test, r->e, 72, 0, IB_WC_SUCCESS);
+	expect_none(test, r->e);
 	KUNIT_EXPECT_EQ(test, r->e->fake->unread, 0U);
 }
 
@@ -52,24 +40,20 @@ static struct rx_bench *ready(struct kunit *test, bool crc)
 	return r;
 }
 
-/* In pieces of every size. */
 static void rx_pieces(struct kunit *test)
 {
-	u32 cut, crc;
-
-	for (crc = 0; crc < 2; crc++) {
-		for (cut = 1; cut < 60; cut++) {
+	for (u32 crc = 0; crc < 2; crc++) {
+		for (u32 cut = 1; cut < 60; cut++) {
 			struct rx_bench *r = ready(test, crc);
 
 			r->e->fake->script.cut = cut;
 			fake_feed(r->e->fake, r->tape, r->len);
 			expect_all(test, r, crc ? "CRC, pieces of" : "pieces of", cut);
-			bench_free(test, r);
+			end_now(test, r);
 		}
 	}
 }
 
-/* Cut in two at every place. */
 static void rx_cuts(struct kunit *test)
 {
 	u32 cut, crc;
@@ -79,14 +63,14 @@ static void rx_cuts(struct kunit *test)
 			struct rx_bench *r = ready(test, crc);
 
 			if (cut >= r->len) {
-				bench_free(test, r);
+				end_now(test, r);
 				break;
 			}
 			fake_feed(r->e->fake, r->tape, cut);
 			settle();
 			fake_feed(r->e->fake, r->tape + cut, r->len - cut);
 			expect_all(test, r, crc ? "CRC, cut at" : "cut at", cut);
-			bench_free(test, r);
+			end_now(test, r);
 		}
 		/* All of it was cut. */
 		KUNIT_EXPECT_LT(test, cut, 400U);
@@ -97,17 +81,15 @@ static void rx_cuts(struct kunit *test)
 static void rx_stage(struct kunit *test)
 {
 	static const u32 cuts[] = { 100, 1000, 1448 };
-	struct weft_ddp_hdr hdr = write_hdr(0, true);
 	u32 i, fed, n;
 
 	for (i = 0; i < ARRAY_SIZE(cuts); i++) {
 		struct rx_bench *r = bench_new(test, true);
-		u8 *payload = kunit_kzalloc(test, 30000, GFP_KERNEL);
+		u8 *payload = zeroed(test, 30000);
 
-		KUNIT_ASSERT_NOT_NULL(test, payload);
 		memset(payload, 0xa5, 30000);
 		payload[29999] = 1;
-		put(r, &hdr, payload, 30000);
+		put(r, write_hdr(0, true), payload, 30000);
 		r->e->fake->script.hold = 2000;
 		r->e->fake->script.cut = cuts[i];
 		for (fed = 0; fed < r->len; fed += n) {
@@ -119,7 +101,7 @@ static void rx_stage(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, memcmp(r->e->memory, payload, 30000), 0);
 		KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_RTS);
 		KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_STAGED_FPDUS), 1ULL);
-		bench_free(test, r);
+		end_now(test, r);
 	}
 }
 
@@ -133,23 +115,18 @@ static bool run_timer(struct timer_list *timer)
 	return due;
 }
 
-/*
- * Without memory for the stage the stream keeps the FPDU, until there is some: at its begin, and
- * amid it.
- */
+/* Without memory for the stage the stream keeps the FPDU: at its begin, and amid it. */
 static void rx_stage_starves(struct kunit *test)
 {
-	struct weft_ddp_hdr hdr = write_hdr(0, true);
-	u8 *payload = kunit_kzalloc(test, 30000, GFP_KERNEL);
+	u8 *payload = zeroed(test, 30000);
 	u32 kind, fed, n;
 
-	KUNIT_ASSERT_NOT_NULL(test, payload);
 	memset(payload, 0xa5, 30000);
 	for (kind = 0; kind < 3; kind++) {
 		struct rx_bench *r = bench_new(test, true);
 		struct timer_list *retry = &rx_of(r->e->qp)->rnr;
 
-		put(r, &hdr, payload, 30000);
+		put(r, write_hdr(0, true), payload, 30000);
 		r->e->fake->script.hold = 2000;
 		scarce = (struct scarce){ .bytes = kind == 0, .pages = kind == 1 };
 		for (fed = 0; fed < r->len; fed += n) {
@@ -170,7 +147,7 @@ static void rx_stage_starves(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_RTS);
 		KUNIT_EXPECT_EQ(test, memcmp(r->e->memory, payload, 30000), 0);
 		KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_STAGED_FPDUS), 1ULL);
-		bench_free(test, r);
+		end_now(test, r);
 	}
 	scarce = (struct scarce){};
 }
@@ -178,15 +155,13 @@ static void rx_stage_starves(struct kunit *test)
 /* An FPDU without a stage that then comes whole leaves no wait for memory behind. */
 static void rx_starves_no_longer(struct kunit *test)
 {
-	struct weft_ddp_hdr hdr = write_hdr(0, true);
-	u8 *payload = kunit_kzalloc(test, 30000, GFP_KERNEL);
+	u8 *payload = zeroed(test, 30000);
 	struct rx_bench *r = bench_new(test, true);
 	struct timer_list *retry = &rx_of(r->e->qp)->rnr;
 	u32 fed;
 
-	KUNIT_ASSERT_NOT_NULL(test, payload);
 	memset(payload, 0xa5, 30000);
-	put(r, &hdr, payload, 30000);
+	put(r, write_hdr(0, true), payload, 30000);
 	r->e->fake->script.hold = 2000;
 	scarce = (struct scarce){ .bytes = true };
 	for (fed = 0; fed < 5000 && !scarce.refused; fed += 1000)
@@ -201,32 +176,28 @@ static void rx_starves_no_longer(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, timer_pending(retry));
 	KUNIT_EXPECT_EQ(test, memcmp(r->e->memory, payload, 30000), 0);
 	KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_STAGED_FPDUS), 0ULL);
-	bench_free(test, r);
 }
 
 /* A SEND that finds no receive stops the reading, and goes on with the next that is posted. */
 static void rx_no_receive(struct kunit *test)
 {
-	u32 cut, crc;
-
-	for (crc = 0; crc < 2; crc++) {
-		for (cut = 0; cut < 50; cut += 7) {
+	for (u32 crc = 0; crc < 2; crc++) {
+		for (u32 cut = 0; cut < 50; cut += 7) {
 			struct rx_bench *r = bench_new(test, crc);
 
 			put_all(r);
 			r->e->fake->script.cut = cut;
-			fake_feed(r->e->fake, r->tape, r->len);
-			settle();
+			feed(r);
 			KUNIT_EXPECT_EQ(test, memcmp(r->e->memory + 1000, text, sizeof(text)), 0);
 			KUNIT_EXPECT_EQ(test, r->e->memory[5000], 0);
-			expect_none(test, r);
+			expect_none(test, r->e);
 			end_receive(r->e, 71, 3000, 200);
 			settle();
 			KUNIT_EXPECT_EQ(test, r->e->memory[5000], 0);
 			end_receive(r->e, 72, 0, 0);
 			expect_all(test, r, "late receives, pieces of", cut);
 			KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RNR_STALLS), 2ULL);
-			bench_free(test, r);
+			end_now(test, r);
 		}
 	}
 }
@@ -235,11 +206,9 @@ static void rx_no_receive(struct kunit *test)
 static struct rx_bench *waiting(struct kunit *test)
 {
 	struct rx_bench *r = bench_new(test, true);
-	struct weft_ddp_hdr hdr = send_hdr(1, 0, true);
 
-	put(r, &hdr, text, 33);
-	fake_feed(r->e->fake, r->tape, r->len);
-	settle();
+	put(r, send_hdr(1, 0, true), text, 33);
+	feed(r);
 	KUNIT_EXPECT_TRUE(test, rx_of(r->e->qp)->stalled);
 	return r;
 }
@@ -260,8 +229,7 @@ static void rx_posted_in_time(struct kunit *test)
 	time_is_up(test, r);
 	KUNIT_EXPECT_EQ(test, weft_qp_state(qp), IB_QPS_RTS);
 	KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RNR_TIMEOUTS), 0ULL);
-	expect_recv(test, r, 71, 33, IB_WC_SUCCESS);
-	bench_free(test, r);
+	expect_recv(test, r->e, 71, 33, IB_WC_SUCCESS);
 }
 
 /* A thread that sends, or was preempted there, does not keep a receive from being used. */
@@ -273,9 +241,8 @@ static void rx_without_tx_lock(struct kunit *test)
 	weft_baton_lock(&qp->tx_lock);
 	end_receive(r->e, 71, 3000, 200);
 	settle();
-	expect_recv(test, r, 71, 33, IB_WC_SUCCESS);
+	expect_recv(test, r->e, 71, 33, IB_WC_SUCCESS);
 	weft_qp_unlock(qp);
-	bench_free(test, r);
 }
 
 /* Without a receive the connection ends, unless the queue has moved: others were first then. */
@@ -296,7 +263,6 @@ static void rx_not_posted(struct kunit *test)
 	why = terminate(r);
 	KUNIT_EXPECT_EQ(test, why.layer, (u8)WEFT_TERM_DDP);
 	KUNIT_EXPECT_EQ(test, why.code, (u8)WEFT_DU_NO_BUFFER);
-	bench_free(test, r);
 }
 
 /* What came before a reset is read; and its end is not told as the peer's. */
@@ -315,16 +281,14 @@ static void rx_reset(struct kunit *test)
 	weft_llp_unlock(llp);
 	expect_all(test, r, "before the reset", 0);
 	KUNIT_EXPECT_EQ(test, r->e->peer_closed, 0);
-	bench_free(test, r);
 }
 
 /* The end of the stream: in order between FPDUs, and a failure within one. */
 static void rx_ends(struct kunit *test)
 {
 	struct rx_bench *r;
-	u32 at, crc;
 
-	for (crc = 0; crc < 2; crc++) {
+	for (u32 crc = 0; crc < 2; crc++) {
 		r = ready(test, crc);
 		fake_feed(r->e->fake, r->tape, r->len);
 		KUNIT_EXPECT_EQ(test, r->e->peer_closed, 0);
@@ -332,9 +296,9 @@ static void rx_ends(struct kunit *test)
 		expect_all(test, r, "before the end", 0);
 		KUNIT_EXPECT_GT(test, r->e->peer_closed, 0);
 		KUNIT_EXPECT_EQ(test, r->e->failed, 0);
-		bench_free(test, r);
+		end_now(test, r);
 
-		for (at = 1; at < weft_fpdu_len(WEFT_DDP_TAGGED_LEN + 21); at++) {
+		for (u32 at = 1; at < weft_fpdu_len(WEFT_DDP_TAGGED_LEN + 21); at++) {
 			r = ready(test, crc);
 			fake_feed(r->e->fake, r->tape, at);
 			fake_fin(r->e->fake);
@@ -343,7 +307,7 @@ static void rx_ends(struct kunit *test)
 					    "after %u bytes", at);
 			KUNIT_EXPECT_EQ(test, r->e->failed, 1);
 			KUNIT_EXPECT_EQ(test, r->e->b->event, (int)IB_EVENT_QP_FATAL);
-			bench_free(test, r);
+			end_now(test, r);
 		}
 	}
 }
@@ -351,17 +315,14 @@ static void rx_ends(struct kunit *test)
 /* A softirq that stops amid an FPDU does not take the peer's end for that of the bytes. */
 static void rx_stops_amid(struct kunit *test)
 {
-	struct weft_ddp_hdr hdr = write_hdr(0, true);
-	u8 *payload = kunit_kzalloc(test, 30000, GFP_KERNEL);
+	u8 *payload = zeroed(test, 30000);
 	struct rx_bench *r = bench_new(test, true);
-	u32 fed;
 
-	KUNIT_ASSERT_NOT_NULL(test, payload);
-	put(r, &hdr, payload, 30000);
+	put(r, write_hdr(0, true), payload, 30000);
 	r->e->fake->script.cut = 1000;
 	r->e->fake->script.softirq = true;
 	r->e->fake->lowat = INT_MAX;
-	for (fed = 0; fed <= WEFT_TCP_AT_ONCE + 2 * r->len; fed += r->len)
+	for (u32 fed = 0; fed <= WEFT_TCP_AT_ONCE + 2 * r->len; fed += r->len)
 		fake_feed(r->e->fake, r->tape, r->len);
 	fake_fin(r->e->fake);
 	KUNIT_EXPECT_GT(test, r->e->fake->unread, 0U);
@@ -371,15 +332,13 @@ static void rx_stops_amid(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_RTS);
 	KUNIT_EXPECT_EQ(test, r->e->failed, 0);
 	KUNIT_EXPECT_EQ(test, r->e->peer_closed, 1);
-	bench_free(test, r);
 }
 
 /* What came with a message is in its completion. */
 static void rx_completions(struct kunit *test)
 {
 	static const struct {
-		u8 opcode;
-		u8 flags;
+		u8 opcode, flags;
 		u32 ex;
 		u8 what;
 	} kinds[] = {
@@ -390,38 +349,33 @@ static void rx_completions(struct kunit *test)
 	};
 	struct rx_bench *r = bench_new(test, true);
 	struct weft_ddp_hdr hdr;
-	struct weft_cqe cqe;
 	u8 imm[WEFT_IMM_LEN] = { 1, 2, 3, 4 };
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(kinds); i++) {
 		end_receive(r->e, 71 + i, 3000, 200);
 		hdr = send_hdr(i + 1, 0, true);
 		hdr.opcode = kinds[i].opcode;
 		if (kinds[i].opcode == WEFT_RDMAP_SEND_IMM)
 			hdr.imm = 0x01020304;
-		put(r, &hdr, imm, sizeof(imm));
+		put(r, hdr, imm, sizeof(imm));
 	}
-	fake_feed(r->e->fake, r->tape, r->len);
-	settle();
-	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
-		KUNIT_ASSERT_TRUE(test, end_poll(r->e, &cqe));
-		KUNIT_EXPECT_EQ(test, cqe.wr_id, 71ULL + i);
-		KUNIT_EXPECT_EQ(test, WEFT_CQE_FLAGS(cqe.word) & ~WEFT_CQE_PHASE, kinds[i].flags);
-		KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe.word), kinds[i].what);
-		KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), IB_WC_SUCCESS);
+	feed(r);
+	for (u32 i = 0; i < ARRAY_SIZE(kinds); i++) {
+		const struct weft_cqe *cqe = &r->e->cqe;
+
+		expect_done(test, r->e, 71 + i, IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, WEFT_CQE_FLAGS(cqe->word) & ~WEFT_CQE_PHASE, kinds[i].flags);
+		KUNIT_EXPECT_EQ(test, WEFT_CQE_OPCODE(cqe->word), kinds[i].what);
 		if (kinds[i].flags)
-			KUNIT_EXPECT_EQ(test, be32_to_cpu((__force __be32)cqe.ex), kinds[i].ex);
+			KUNIT_EXPECT_EQ(test, be32_to_cpu((__force __be32)cqe->ex), kinds[i].ex);
 	}
-	expect_none(test, r);
-	bench_free(test, r);
+	expect_none(test, r->e);
 }
 
 /* How memory is held at each completion, seen by a consumer that is called back. */
 struct held {
 	struct weft_mr *mr;
-	u32 completions;
-	u32 refs[2];
+	u32 completions, refs[2];
 	bool locked[2];
 };
 
@@ -439,34 +393,25 @@ static void note_held(struct ib_cq *cq, void *context)
 	weft_req_notify_cq(cq, IB_CQ_NEXT_COMP);
 }
 
-/*
- * From message to message of a packet a region is held by its reference, and one that has a lock
- * not at all: whoever is told of a message may invalidate it. Behind the packet none is.
- */
+/* Between messages of a packet a region is held by a reference alone, behind it not at all. */
 static void rx_holds(struct kunit *test)
 {
-	u32 kind;
-
-	for (kind = WEFT_MR_REGION; kind <= WEFT_MR_FAST; kind++) {
+	for (u32 kind = WEFT_MR_REGION; kind <= WEFT_MR_FAST; kind++) {
 		struct rx_bench *r = bench_new(test, false);
 		struct held h = { .mr = &r->e->mr };
-		struct weft_ddp_hdr hdr;
-		u32 i;
 
 		h.mr->kind = kind;
 		rwlock_init(&h.mr->lock);
 		r->e->b->cq.ib.comp_handler = note_held;
 		r->e->b->cq.ib.cq_context = &h;
 		weft_req_notify_cq(&r->e->b->cq.ib, IB_CQ_NEXT_COMP);
-		for (i = 0; i < 2; i++) {
+		for (u32 i = 0; i < 2; i++) {
 			end_receive(r->e, 71 + i, 3000 + 100 * i, 100);
-			hdr = send_hdr(i + 1, 0, true);
-			put(r, &hdr, text, 33);
+			put(r, send_hdr(i + 1, 0, true), text, 33);
 		}
-		fake_feed(r->e->fake, r->tape, r->len);
-		settle();
+		feed(r);
 		KUNIT_EXPECT_EQ(test, h.completions, 2U);
-		for (i = 0; i < 2; i++) {
+		for (u32 i = 0; i < 2; i++) {
 			KUNIT_EXPECT_EQ(test, h.refs[i], kind == WEFT_MR_REGION ? 2U : 1U);
 			KUNIT_EXPECT_FALSE(test, h.locked[i]);
 		}
@@ -474,7 +419,7 @@ static void rx_holds(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, memcmp(r->e->memory + 3100, text, 33), 0);
 		r->e->b->cq.ib.comp_handler = NULL;
 		h.mr->kind = WEFT_MR_REGION;
-		bench_free(test, r);
+		end_now(test, r);
 	}
 }
 
@@ -493,46 +438,37 @@ static void note_ending(struct ib_cq *cq, void *context)
 	t->due = weft_qp_state(t->qp) == IB_QPS_ERR && t->qp->ending.due;
 }
 
-/*
- * A program that is told of a receive in error may end its queue pair at once. The Terminate is due
- * by then, so that the peer hears why all the same.
- */
+/* The Terminate is due before a program hears of the error, and may end its queue pair. */
 static void rx_fails_before_it_tells(struct kunit *test)
 {
 	struct rx_bench *r = bench_new(test, true);
 	struct told t = { .qp = r->e->qp };
-	struct weft_ddp_hdr hdr = send_hdr(1, 0, true);
 	struct weft_term why;
 
 	r->e->b->cq.ib.comp_handler = note_ending;
 	r->e->b->cq.ib.cq_context = &t;
 	weft_req_notify_cq(&r->e->b->cq.ib, IB_CQ_NEXT_COMP);
 	end_receive(r->e, 71, 3000, 10);
-	put(r, &hdr, text, 11);
-	fake_feed(r->e->fake, r->tape, r->len);
-	settle();
+	put(r, send_hdr(1, 0, true), text, 11);
+	feed(r);
 	KUNIT_EXPECT_EQ(test, t.completions, 1U);
 	KUNIT_EXPECT_TRUE(test, t.due);
-	expect_recv(test, r, 71, 0, IB_WC_LOC_LEN_ERR);
+	expect_recv(test, r->e, 71, 0, IB_WC_LOC_LEN_ERR);
 	why = terminate(r);
 	KUNIT_EXPECT_EQ(test, why.code, (u8)WEFT_DU_TOO_LONG);
 	r->e->b->cq.ib.comp_handler = NULL;
-	bench_free(test, r);
 }
 
 /* A message whose completion finds no room ends the connection, and nothing behind it is placed. */
 static void rx_lost_completion(struct kunit *test)
 {
 	struct rx_bench *r = bench_new(test, true);
-	struct weft_ddp_hdr hdr;
 	struct weft_term why;
-	u32 i;
 
 	r->e->b->cq.ring.size = 1;
-	for (i = 0; i < 3; i++) {
+	for (u32 i = 0; i < 3; i++) {
 		end_receive(r->e, 71 + i, 3000 + 100 * i, 100);
-		hdr = send_hdr(i + 1, 0, true);
-		put(r, &hdr, text, 33);
+		put(r, send_hdr(i + 1, 0, true), text, 33);
 	}
 	fake_feed(r->e->fake, r->tape, r->len);
 	why = terminate(r);
@@ -541,11 +477,10 @@ static void rx_lost_completion(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r->e->b->event, (int)IB_EVENT_QP_FATAL);
 	KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, r->e->failed, 1);
-	expect_recv(test, r, 71, 33, IB_WC_SUCCESS);
-	expect_none(test, r);
+	expect_recv(test, r->e, 71, 33, IB_WC_SUCCESS);
+	expect_none(test, r->e);
 	KUNIT_EXPECT_EQ(test, memcmp(r->e->memory + 3100, text, 33), 0);
 	KUNIT_EXPECT_EQ(test, r->e->memory[3200], 0);
-	bench_free(test, r);
 }
 
 /* Between the hand-over of a stream and its start packets may come: they are looked at later. */
@@ -560,38 +495,9 @@ static void rx_before_start(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
-static struct kunit_case rx_cases[] = {
-	KUNIT_CASE(rx_before_start),
-	KUNIT_CASE(rx_pieces),
-	KUNIT_CASE(rx_cuts),
-	KUNIT_CASE(rx_stage),
-	KUNIT_CASE(rx_stage_starves),
-	KUNIT_CASE(rx_starves_no_longer),
-	KUNIT_CASE(rx_no_receive),
-	KUNIT_CASE(rx_posted_in_time),
-	KUNIT_CASE(rx_without_tx_lock),
-	KUNIT_CASE(rx_not_posted),
-	KUNIT_CASE(rx_ends),
-	KUNIT_CASE(rx_reset),
-	KUNIT_CASE(rx_stops_amid),
-	KUNIT_CASE(rx_completions),
-	KUNIT_CASE(rx_holds),
-	KUNIT_CASE(rx_fails_before_it_tells),
-	KUNIT_CASE(rx_lost_completion),
-	{}
-};
-
-static int rx_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite rx_suite = {
-	.name = "weft_rx",
-	.suite_init = rx_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = rx_cases,
-};
-
-kunit_test_suite(rx_suite);
+A_SUITE(rx, fake, KUNIT_CASE(rx_before_start), KUNIT_CASE(rx_pieces), KUNIT_CASE(rx_cuts),
+	KUNIT_CASE(rx_stage), KUNIT_CASE(rx_stage_starves), KUNIT_CASE(rx_starves_no_longer),
+	KUNIT_CASE(rx_no_receive), KUNIT_CASE(rx_posted_in_time), KUNIT_CASE(rx_without_tx_lock),
+	KUNIT_CASE(rx_not_posted), KUNIT_CASE(rx_ends), KUNIT_CASE(rx_reset),
+	KUNIT_CASE(rx_stops_amid), KUNIT_CASE(rx_completions), KUNIT_CASE(rx_holds),
+	KUNIT_CASE(rx_fails_before_it_tells), KUNIT_CASE(rx_lost_completion));

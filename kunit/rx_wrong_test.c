@@ -2,13 +2,9 @@
 /* FPDUs that are damaged, cannot be read, or ask for what is wrong, and the peer's Terminate. */
 #include "rx_bench.h"
 
-/*
- * A byte that is damaged anywhere is noticed before anything is done about its FPDU:
- * nothing is placed or completed, and the peer is told. Whole, and in pieces.
- */
+/* A damaged byte, wherever it is, is noticed before anything is placed or completed. */
 static void rx_damage(struct kunit *test)
 {
-	struct weft_ddp_hdr hdr;
 	u32 at, cut, all;
 
 	for (cut = 0; cut <= 17; cut += 17) {
@@ -17,8 +13,7 @@ static void rx_damage(struct kunit *test)
 			struct weft_term why;
 
 			end_receive(r->e, 71, 3000, 200);
-			hdr = send_hdr(1, 0, true);
-			put(r, &hdr, text, 33);
+			put(r, send_hdr(1, 0, true), text, 33);
 			all = r->len;
 			r->e->fake->damage = at + 1;
 			r->e->fake->script.cut = cut;
@@ -37,8 +32,8 @@ static void rx_damage(struct kunit *test)
 						1ULL);
 			}
 			KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory, 0, END_MEMORY), NULL);
-			expect_none(test, r);
-			bench_free(test, r);
+			expect_none(test, r->e);
+			end_now(test, r);
 		}
 		KUNIT_EXPECT_EQ(test, all, weft_fpdu_len(WEFT_DDP_UNTAGGED_LEN + 33));
 	}
@@ -49,24 +44,19 @@ static void rx_row_damage(struct kunit *test)
 {
 	const u32 frames = 6, bad = 4, piece = 16;
 	struct rx_bench *r = bench_new(test, true);
-	struct weft_ddp_hdr hdr;
 	struct weft_term why;
-	u32 i;
 
-	for (i = 0; i < frames; i++) {
-		hdr = write_hdr(1000 + i * piece, false);
-		put(r, &hdr, text, piece);
-	}
+	for (u32 i = 0; i < frames; i++)
+		put(r, write_hdr(1000 + i * piece, false), text, piece);
 	r->e->fake->damage = bad * (r->len / frames) + WEFT_MPA_LEN + WEFT_DDP_TAGGED_LEN + 1;
 	fake_feed(r->e->fake, r->tape, r->len);
 	why = terminate(r);
 	KUNIT_EXPECT_EQ(test, why.layer, (u8)WEFT_TERM_LLP);
 	KUNIT_EXPECT_EQ(test, why.code, (u8)WEFT_MPA_CRC);
-	for (i = 0; i < bad; i++)
+	for (u32 i = 0; i < bad; i++)
 		KUNIT_EXPECT_EQ(test, memcmp(r->e->memory + 1000 + i * piece, text, piece), 0);
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory + 1000 + bad * piece, 0,
 					     END_MEMORY - 1000 - bad * piece), NULL);
-	bench_free(test, r);
 }
 
 /* A list of buffers within a list, which is not looked at. */
@@ -75,17 +65,14 @@ static void rx_unreadable(struct kunit *test)
 	struct rx_bench *r = bench_new(test, true);
 	struct fake *f = r->e->fake;
 	struct sk_buff *skb, *part[2];
-	struct weft_ddp_hdr hdr;
 	struct weft_term why;
-	u32 i;
 
-	hdr = write_hdr(1000, true);
-	put(r, &hdr, text, 21);
+	put(r, write_hdr(1000, true), text, 21);
 	f->lowat = r->len;
 	fake_feed(f, r->tape, 8);
 	mutex_lock(&f->lock);
 	skb = skb_peek_tail(&f->in);
-	for (i = 0; i < ARRAY_SIZE(part); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(part); i++) {
 		part[i] = alloc_skb(4, GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, part[i]);
 		skb_put_data(part[i], r->tape + 12 - 4 * i, 4);
@@ -103,8 +90,14 @@ static void rx_unreadable(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, why.layer, (u8)WEFT_TERM_RDMAP);
 	KUNIT_EXPECT_EQ(test, why.etype, (u8)WEFT_RDMAP_LOCAL);
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory, 0, END_MEMORY), NULL);
-	bench_free(test, r);
 }
+
+/* An FPDU that is its message's last, and what is wrong with one. */
+#define HDR(op, ...)	{ .opcode = WEFT_RDMAP_##op, .last = true, __VA_ARGS__ }
+#define A_WRITE(key, at) HDR(WRITE, .tagged = true, .stag = (key), .to = (at))
+#define UNTAGGED(code)	{ WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_##code }
+#define TAGGED(code)	{ WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_##code }
+#define OPERATION(code)	{ WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_##code }
 
 /* What a receiver must not take, and what it calls it. */
 static void rx_refused(struct kunit *test)
@@ -117,53 +110,30 @@ static void rx_refused(struct kunit *test)
 		u8 version;	/* first bytes that the encoder would not write */
 		u8 rdmap;
 	} cases[] = {
-		{ "a SEND's number", { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 2 }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MSN_RANGE } },
-		{ "a SEND's offset", { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 1,
-		  .mo = 1 }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MO } },
-		{ "too long for its receive", { .opcode = WEFT_RDMAP_SEND, .last = true,
-		  .msn = 1 }, 101,
-		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_TOO_LONG } },
-		{ "a queue that is not the opcode's", { .opcode = WEFT_RDMAP_SEND, .last = true,
-		  .qn = 1, .msn = 1 }, 4,
-		  { WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_OPCODE } },
-		{ "a queue that is none", { .opcode = WEFT_RDMAP_SEND, .last = true,
-		  .qn = 9, .msn = 1 }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_QN } },
-		{ "a key that nobody has", { .opcode = WEFT_RDMAP_WRITE, .tagged = true,
-		  .last = true, .stag = 0x12300, .to = END_IOVA }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG } },
-		{ "a key of another domain", { .opcode = WEFT_RDMAP_WRITE, .tagged = true,
-		  .last = true, .stag = STAG_OTHER_PD, .to = IOVA }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_NOT_ASSOCIATED } },
-		{ "a key without the right", { .opcode = WEFT_RDMAP_WRITE, .tagged = true,
-		  .last = true, .stag = STAG, .to = IOVA }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG } },
-		{ "behind the end", { .opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = true,
-		  .stag = END_STAG, .to = END_IOVA + END_MEMORY - 3 }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_BOUNDS } },
-		{ "around the end", { .opcode = WEFT_RDMAP_WRITE, .tagged = true, .last = true,
-		  .stag = END_STAG, .to = U64_MAX - 1 }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_WRAP } },
-		{ "a key that no peer may invalidate", { .opcode = WEFT_RDMAP_SEND_INV,
-		  .last = true, .msn = 1, .inv_stag = END_STAG }, 4,
+		{ "a SEND's number", HDR(SEND, .msn = 2), 4, UNTAGGED(MSN_RANGE) },
+		{ "a SEND's offset", HDR(SEND, .msn = 1, .mo = 1), 4, UNTAGGED(MO) },
+		{ "too long for its receive", HDR(SEND, .msn = 1), 101, UNTAGGED(TOO_LONG) },
+		{ "a queue that is not the opcode's", HDR(SEND, .qn = 1, .msn = 1), 4,
+		  OPERATION(OPCODE) },
+		{ "a queue that is none", HDR(SEND, .qn = 9, .msn = 1), 4, UNTAGGED(QN) },
+		{ "a key that nobody has", A_WRITE(0x12300, END_IOVA), 4, TAGGED(STAG) },
+		{ "another domain's key", A_WRITE(STAG_OTHER_PD, IOVA), 4, TAGGED(NOT_ASSOCIATED) },
+		{ "a key without the right", A_WRITE(STAG, IOVA), 4, TAGGED(STAG) },
+		{ "behind the end", A_WRITE(END_STAG, END_IOVA + END_MEMORY - 3), 4,
+		  TAGGED(BOUNDS) },
+		{ "around the end", A_WRITE(END_STAG, U64_MAX - 1), 4, TAGGED(WRAP) },
+		{ "a key not to be invalidated", HDR(SEND_INV, .msn = 1, .inv_stag = END_STAG), 4,
 		  { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RO_CANNOT_INVALIDATE } },
-		{ "a read's number", { .opcode = WEFT_RDMAP_READ_REQ, .last = true, .qn = 1,
-		  .msn = 3 }, WEFT_READ_REQ_LEN,
-		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_MSN_RANGE } },
-		{ "a read that is too long", { .opcode = WEFT_RDMAP_READ_REQ, .last = true,
-		  .qn = 1, .msn = 1 }, WEFT_READ_REQ_LEN + 1,
-		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_TOO_LONG } },
-		{ "an answer that nobody asked for", { .opcode = WEFT_RDMAP_READ_RESP,
-		  .tagged = true, .last = true, .stag = 1 }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG } },
+		{ "a read's number", HDR(READ_REQ, .qn = 1, .msn = 3), WEFT_READ_REQ_LEN,
+		  UNTAGGED(MSN_RANGE) },
+		{ "too long a read", HDR(READ_REQ, .qn = 1, .msn = 1), WEFT_READ_REQ_LEN + 1,
+		  UNTAGGED(TOO_LONG) },
+		{ "an answer that nobody asked for", HDR(READ_RESP, .tagged = true, .stag = 1), 4,
+		  TAGGED(STAG) },
 		{ "an opcode that is none", { .opcode = 15, .last = true, .msn = 1 }, 4,
-		  { WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_OPCODE } },
-		{ "DDP's version", { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 1 }, 4,
-		  { WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_VERSION }, .version = 1 },
-		{ "RDMAP's version", { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 1 }, 4,
-		  { WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION, WEFT_RO_VERSION }, .rdmap = 1 },
+		  OPERATION(OPCODE) },
+		{ "DDP's version", HDR(SEND, .msn = 1), 4, UNTAGGED(VERSION), .version = 1 },
+		{ "RDMAP's version", HDR(SEND, .msn = 1), 4, OPERATION(VERSION), .rdmap = 1 },
 	};
 	static const u8 zeroes[200];
 	u32 i, cut;
@@ -176,7 +146,7 @@ static void rx_refused(struct kunit *test)
 
 		cut = i & 1 ? 5 : 0;
 		end_receive(r->e, 71, 3000, 100);
-		put(r, &cases[i / 2].hdr, zeroes, cases[i / 2].len);
+		put(r, cases[i / 2].hdr, zeroes, cases[i / 2].len);
 		if (cases[i / 2].version)
 			r->tape[WEFT_MPA_LEN] ^= 2;
 		if (cases[i / 2].rdmap)
@@ -192,30 +162,27 @@ static void rx_refused(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, why.code, cases[i / 2].term.code, "%s", what);
 		KUNIT_EXPECT_EQ_MSG(test, r->e->failed, 1, "%s", what);
 		KUNIT_EXPECT_PTR_EQ(test, memchr_inv(r->e->memory, 0, END_MEMORY), NULL);
-		bench_free(test, r);
+		end_now(test, r);
 	}
 }
 
-/* More reads than were agreed. */
 static void rx_read_depth(struct kunit *test)
 {
 	struct rx_bench *r = bench_new(test, true);
 	struct weft_ddp_hdr hdr = { .opcode = WEFT_RDMAP_READ_REQ, .last = true, .qn = 1 };
 	struct weft_read_req req = { .sink_stag = 9, .size = 0 };
 	u8 bytes[WEFT_READ_REQ_LEN];
-	u32 i;
 
 	weft_read_req_encode(bytes, &req);
-	for (i = 1; i <= 3; i++) {
+	for (u32 i = 1; i <= 3; i++) {
 		hdr.msn = i;
-		put(r, &hdr, bytes, sizeof(bytes));
+		put(r, hdr, bytes, sizeof(bytes));
 	}
 	/* In one packet buffer: nothing can be answered in between. */
 	fake_feed(r->e->fake, r->tape, r->len);
 	KUNIT_EXPECT_EQ(test, weft_qp_state(r->e->qp), IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, r->e->b->event, (int)IB_EVENT_QP_REQ_ERR);
 	settle();
-	bench_free(test, r);
 }
 
 /* The peer's Terminate ends the queue pair, which has nothing to say to it. */
@@ -231,7 +198,7 @@ static void rx_terminate(struct kunit *test)
 		struct rx_bench *r = bench_new(test, true);
 
 		n = weft_term_encode(bytes, &term, NULL, 0, 0);
-		put(r, &hdr, bytes, n);
+		put(r, hdr, bytes, n);
 		r->e->fake->script.cut = cut;
 		fake_feed(r->e->fake, r->tape, r->len);
 		KUNIT_EXPECT_EQ(test, terminate(r).layer, 0xff);
@@ -239,7 +206,7 @@ static void rx_terminate(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, r->e->b->event, (int)IB_EVENT_QP_FATAL);
 		KUNIT_EXPECT_EQ(test, r->e->failed, 1);
 		KUNIT_EXPECT_EQ(test, end_count(r->e, WEFT_CNT_RX_TERMINATES), 1ULL);
-		bench_free(test, r);
+		end_now(test, r);
 	}
 }
 
@@ -253,53 +220,23 @@ static void rx_terminate_names(struct kunit *test)
 	const struct weft_ddp_hdr read = { .opcode = WEFT_RDMAP_READ_REQ, .last = true,
 		.qn = WEFT_QN_READ_REQ, .msn = 2 };
 	struct rx_bench *r = bench_new(test, true);
-	struct weft_sq_wr *wr;
 	u32 i, n;
 
-	for (i = 0; i < 2; i++) {
-		wr = end_wr(r->e, WEFT_OP_READ, 200 * i, 8);
-		end_remote(wr, 0);
-		end_post(r->e, wr);
-	}
+	for (i = 0; i < 2; i++)
+		end_post_to(r->e, WEFT_OP_READ, 200 * i, 8, 0);
 	end_ring(r->e);
 	settle();
 	KUNIT_ASSERT_GT(test, fake_take(r->e->fake, r->said, TAPE), 0U);
 	weft_ddp_encode(asked, &read);
 	n = weft_term_encode(bytes, &term, asked, sizeof(asked), sizeof(asked));
-	put(r, &hdr, bytes, n);
-	fake_feed(r->e->fake, r->tape, r->len);
-	settle();
-	weft_baton_lock(&r->e->qp->tx_lock);
-	weft_engine_stop(r->e->qp);
-	weft_qp_unlock(r->e->qp);
-	expect_recv(test, r, 0x1000, 0, IB_WC_WR_FLUSH_ERR);
-	expect_recv(test, r, 0x1001, 0, IB_WC_REM_ACCESS_ERR);
-	expect_none(test, r);
-	bench_free(test, r);
+	put(r, hdr, bytes, n);
+	feed(r);
+	end_stop(r->e);
+	expect_recv(test, r->e, 0x1000, 0, IB_WC_WR_FLUSH_ERR);
+	expect_recv(test, r->e, 0x1001, 0, IB_WC_REM_ACCESS_ERR);
+	expect_none(test, r->e);
 }
 
-static struct kunit_case wrong_cases[] = {
-	KUNIT_CASE(rx_damage),
-	KUNIT_CASE(rx_row_damage),
-	KUNIT_CASE(rx_unreadable),
-	KUNIT_CASE(rx_refused),
-	KUNIT_CASE(rx_read_depth),
-	KUNIT_CASE(rx_terminate),
-	KUNIT_CASE(rx_terminate_names),
-	{}
-};
-
-static int wrong_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite wrong_suite = {
-	.name = "weft_rx_wrong",
-	.suite_init = wrong_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = wrong_cases,
-};
-
-kunit_test_suite(wrong_suite);
+A_SUITE(rx_wrong, fake, KUNIT_CASE(rx_damage), KUNIT_CASE(rx_row_damage), KUNIT_CASE(rx_unreadable),
+	KUNIT_CASE(rx_refused), KUNIT_CASE(rx_read_depth), KUNIT_CASE(rx_terminate),
+	KUNIT_CASE(rx_terminate_names));

@@ -11,20 +11,13 @@
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
-/**
- * struct scarce - what fails
- * @order: pages of this order and above, if @pages
- * @pages: pages fail
- * @bytes: kzalloc() fails
- * @numbers: xa_alloc() and xa_alloc_cyclic() fail, which otherwise try a second time
- * @refused: how much was
- */
+/* What fails. */
 struct scarce {
-	unsigned int order;
-	bool pages;
-	bool bytes;
-	bool numbers;
-	u32 refused;
+	unsigned int order;	/* pages of this order and above, if @pages */
+	bool pages;	/* pages fail */
+	bool bytes;	/* kzalloc() fails */
+	bool numbers; /* xa_alloc() and xa_alloc_cyclic() fail, which otherwise try a second time */
+	u32 refused;	/* how much was */
 };
 
 extern struct scarce scarce;

@@ -4,8 +4,6 @@
  * Each returns -ENOMEM and leaves nothing, as kunit/load finds out when the suites are gone, or
  * does without.
  */
-#include "bench.h"
-#include "ends.h"
 #include "hosts.h"
 #include "memory/mr.h"
 #include "routes.h"
@@ -15,18 +13,12 @@
 #define MOST_ALLOCATIONS 100
 #define TRIES 3
 
-/**
- * struct attempt - a call, and what undoes it
- * @call: the call; returns 0 or a negative errno value
- * @undo: undoes it after 0
- * @least: so many of its allocations fail it, at least
- * @numbered: it gives an object a number
- */
+/* A call, and what undoes it. */
 struct attempt {
-	int (*call)(void *of);
-	void (*undo)(void *of);
-	u32 least;
-	bool numbered;
+	int (*call)(void *of);	/* the call; returns 0 or a negative errno value */
+	void (*undo)(void *of);	/* undoes it after 0 */
+	u32 least;	/* so many of its allocations fail it, at least */
+	bool numbered;	/* it gives an object a number */
 };
 
 static void each_fails(struct kunit *test, const struct attempt *a, void *of)
@@ -72,18 +64,24 @@ static int connect_call(void *of)
 static void connect_undo(void *of)
 {
 	weft_conn_stop_all(host_dev(of));
-	host_reset_qp(of);
+	settle();
+	weft_engine_reset(host_qp(of));
+	host_qp(of)->state = IB_QPS_INIT;
+}
+
+static void each_fails_of_host(struct kunit *test, const struct attempt *a)
+{
+	struct host *h = host_new(test);
+
+	each_fails(test, a, h);
+	KUNIT_EXPECT_EQ(test, h->refs, 0);
+	host_free(test, h);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
 static void scarce_connect(struct kunit *test)
 {
-	const struct attempt a = { connect_call, connect_undo, 2 };
-	struct host *h = host_new(test);
-
-	each_fails(test, &a, h);
-	KUNIT_EXPECT_EQ(test, h->refs, 0);
-	host_free(test, h);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+	each_fails_of_host(test, &(struct attempt){ connect_call, connect_undo, 2 });
 }
 
 static int listen_call(void *of)
@@ -103,13 +101,7 @@ static void listen_undo(void *of)
 
 static void scarce_listen(struct kunit *test)
 {
-	const struct attempt a = { listen_call, listen_undo, 3 };
-	struct host *h = host_new(test);
-
-	each_fails(test, &a, h);
-	KUNIT_EXPECT_EQ(test, h->refs, 0);
-	host_free(test, h);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+	each_fails_of_host(test, &(struct attempt){ listen_call, listen_undo, 3 });
 }
 
 /* --- what verbs make --- */
@@ -122,12 +114,19 @@ struct made {
 	struct rdma_counter counter;
 };
 
+static void made_end(struct kunit *test, void *what)
+{
+	struct made *m = what;
+
+	weft_tallies_destroy(&m->b->dev.tallies);
+	teardown(test, m->b);
+}
+
 static struct made *made_new(struct kunit *test)
 {
-	struct made *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct made *m = zeroed(test, sizeof(*m));
 
-	KUNIT_ASSERT_NOT_NULL(test, m);
-	m->b = setup(test, ORD);
+	m->b = bench_make(test, ORD);
 	m->b->pd.device = &m->b->dev.ib;
 	m->b->engine.qp.ib.device = &m->b->dev.ib;
 	weft_tallies_init(&m->b->dev.tallies);
@@ -136,13 +135,8 @@ static struct made *made_new(struct kunit *test)
 	xa_init_flags(&m->b->dev.mrs, XA_FLAGS_ALLOC);
 	xa_init_flags(&m->b->dev.qps, XA_FLAGS_ALLOC);
 	m->counter.device = &m->b->dev.ib;
+	at_end(test, made_end, m);
 	return m;
-}
-
-static void made_free(struct made *m)
-{
-	weft_tallies_destroy(&m->b->dev.tallies);
-	teardown(m->b);
 }
 
 static int window_call(void *of)
@@ -166,9 +160,7 @@ static int pair_call(void *of)
 {
 	struct made *m = of;
 	struct ib_qp_init_attr attr = {
-		.qp_type = IB_QPT_RC,
-		.send_cq = &m->b->cq.ib,
-		.recv_cq = &m->b->cq.ib,
+		.qp_type = IB_QPT_RC, .send_cq = &m->b->cq.ib, .recv_cq = &m->b->cq.ib,
 		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 
@@ -214,7 +206,6 @@ static void scarce_made(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&m->b->dev.num_qp), 0);
 	each_fails(test, &tally, m);
 	KUNIT_EXPECT_PTR_EQ(test, m->b->engine.qp.ib.counter, NULL);
-	made_free(m);
 }
 
 /* --- frames of several paths --- */
@@ -229,24 +220,8 @@ static void scarce_frame(struct kunit *test)
 	KUNIT_EXPECT_GT(test, scarce.refused, 0U);
 	scarce = (struct scarce){};
 	route_send_many(&r->a, 1, 8000);
-	settle();
-	KUNIT_EXPECT_EQ(test, r->b.taken, 1U);
-	routes_free(r);
+	expect_taken(&r->b, 1);
 }
 
-static struct kunit_case scarce_cases[] = {
-	KUNIT_CASE(scarce_connect),
-	KUNIT_CASE(scarce_listen),
-	KUNIT_CASE(scarce_made),
-	KUNIT_CASE(scarce_frame),
-	{}
-};
-
-static struct kunit_suite scarce_suite = {
-	.name = "weft_scarce",
-	.suite_init = host_suite_init,
-	.suite_exit = host_suite_exit,
-	.test_cases = scarce_cases,
-};
-
-kunit_test_suite(scarce_suite);
+A_SUITE(scarce, host, KUNIT_CASE(scarce_connect), KUNIT_CASE(scarce_listen),
+	KUNIT_CASE(scarce_made), KUNIT_CASE(scarce_frame));

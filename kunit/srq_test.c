@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Receive queues, shared ones above all: who gets which entry, who waits and is
- * woken, what the owner is told, and what a process can do to it by scribbling.
- */
+/* Receive queues, shared ones above all: who gets an entry, who is woken, what scribbling does. */
 #include "bench.h"
 #include "queue/rq.h"
 #include "verbs/verbs.h"
@@ -21,6 +18,8 @@ struct shared {
 	struct weft_srq srq;
 	struct rdma_user_mmap_entry entry;
 	struct taker taker[WAITERS];
+	struct weft_sge taken[MAX_RECV_SGE];
+	struct weft_recv recv;	/* what was taken last */
 	int limits, errors;
 };
 
@@ -42,16 +41,15 @@ static void mark(struct weft_waiter *waiter)
 
 static struct shared *share(struct kunit *test, bool user)
 {
-	struct shared *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
-	int i;
+	struct shared *s = zeroed(test, sizeof(*s));
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	receive_queue(test, &s->srq.rq, RECEIVES, MAX_RECV_SGE);
 	s->srq.ib.event_handler = note_srq_event;
 	s->srq.ib.srq_context = s;
+	s->recv.sge = s->taken;
 	if (user)
 		s->srq.rq.ring.entry = &s->entry;
-	for (i = 0; i < WAITERS; i++) {
+	for (int i = 0; i < WAITERS; i++) {
 		INIT_LIST_HEAD(&s->taker[i].waiting.entry);
 		s->taker[i].waiting.wake = mark;
 	}
@@ -73,9 +71,9 @@ static void post(struct shared *s, u64 wr_id)
 	ctl(s)->producer++;
 }
 
-static int take(struct shared *s, int who, struct weft_recv *recv)
+static int take(struct shared *s, int who)
 {
-	int taken = weft_rq_take(&s->srq.rq, recv, &s->taker[who].waiting);
+	int taken = weft_rq_take(&s->srq.rq, &s->recv, &s->taker[who].waiting);
 
 	if (taken)
 		weft_srq_taken(&s->srq, taken);
@@ -90,13 +88,11 @@ static void doorbell(struct shared *s)
 static void srq_order(struct kunit *test)
 {
 	struct shared *s = share(test, true);
-	struct weft_recv recv;
-	u32 n;
 
-	for (n = 0; n < 3 * RECEIVES; n++) {
+	for (u32 n = 0; n < 3 * RECEIVES; n++) {
 		post(s, 0x100 + n);
-		KUNIT_EXPECT_EQ(test, take(s, n % WAITERS, &recv), 1);
-		KUNIT_EXPECT_EQ(test, recv.wr_id, 0x100ULL + n);
+		KUNIT_EXPECT_EQ(test, take(s, n % WAITERS), 1);
+		KUNIT_EXPECT_EQ(test, s->recv.wr_id, 0x100ULL + n);
 		KUNIT_EXPECT_EQ(test, ctl(s)->consumer, n + 1);
 	}
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
@@ -106,14 +102,12 @@ static void srq_order(struct kunit *test)
 static void srq_wakes(struct kunit *test)
 {
 	struct shared *s = share(test, true);
-	struct weft_recv recv;
 
-	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 0);
+	KUNIT_EXPECT_EQ(test, take(s, 0), 0);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
-	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 0);
-	KUNIT_EXPECT_EQ(test, take(s, 2, &recv), 0);
-	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 0); /* asks twice, waits once */
-
+	KUNIT_EXPECT_EQ(test, take(s, 1), 0);
+	KUNIT_EXPECT_EQ(test, take(s, 2), 0);
+	KUNIT_EXPECT_EQ(test, take(s, 0), 0); /* asks twice, waits once */
 	post(s, 1);
 	doorbell(s);
 	doorbell(s);
@@ -121,14 +115,13 @@ static void srq_wakes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->taker[1].woken, 0U);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
 	/* It is for the first: neither another one that waits has it, nor one that comes. */
-	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 0);
-	KUNIT_EXPECT_EQ(test, take(s, 3, &recv), 0);
-	KUNIT_EXPECT_EQ(test, weft_rq_take(&s->srq.rq, &recv, NULL), 0);
-	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
-
+	KUNIT_EXPECT_EQ(test, take(s, 1), 0);
+	KUNIT_EXPECT_EQ(test, take(s, 3), 0);
+	KUNIT_EXPECT_EQ(test, weft_rq_take(&s->srq.rq, &s->recv, NULL), 0);
+	KUNIT_EXPECT_EQ(test, take(s, 0), 1);
 	/* Nor is one for him who comes before the doorbell. */
 	post(s, 2);
-	KUNIT_EXPECT_EQ(test, take(s, 4, &recv), 0);
+	KUNIT_EXPECT_EQ(test, take(s, 4), 0);
 	post(s, 3);
 	post(s, 4);
 	doorbell(s);
@@ -136,15 +129,14 @@ static void srq_wakes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->taker[2].woken, 1U);
 	KUNIT_EXPECT_EQ(test, s->taker[3].woken, 1U);
 	KUNIT_EXPECT_EQ(test, s->taker[4].woken, 0U);
-	KUNIT_EXPECT_EQ(test, take(s, 3, &recv), 1);
-	KUNIT_EXPECT_EQ(test, take(s, 1, &recv), 1);
-	KUNIT_EXPECT_EQ(test, take(s, 2, &recv), 1);
+	KUNIT_EXPECT_EQ(test, take(s, 3), 1);
+	KUNIT_EXPECT_EQ(test, take(s, 1), 1);
+	KUNIT_EXPECT_EQ(test, take(s, 2), 1);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
-
 	/* The first finds one by itself before any doorbell. */
 	post(s, 5);
-	KUNIT_EXPECT_EQ(test, take(s, 4, &recv), 1);
-	KUNIT_EXPECT_EQ(test, recv.wr_id, 5ULL);
+	KUNIT_EXPECT_EQ(test, take(s, 4), 1);
+	KUNIT_EXPECT_EQ(test, s->recv.wr_id, 5ULL);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
 	doorbell(s);
 	KUNIT_EXPECT_EQ(test, s->taker[4].woken, 0U);
@@ -155,27 +147,24 @@ static void srq_wakes(struct kunit *test)
 static void srq_wakes_all(struct kunit *test)
 {
 	struct shared *s = share(test, true);
-	struct weft_recv recv;
-	int i, j;
 
-	for (i = 0; i < WAITERS; i++)
-		KUNIT_EXPECT_EQ(test, take(s, i, &recv), 0);
+	for (int i = 0; i < WAITERS; i++)
+		KUNIT_EXPECT_EQ(test, take(s, i), 0);
 	doorbell(s);
-	for (i = 0; i < WAITERS; i++)
+	for (int i = 0; i < WAITERS; i++)
 		KUNIT_EXPECT_EQ(test, s->taker[i].woken, 0U);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
-	for (i = 0; i < WAITERS; i++) {
+	for (int i = 0; i < WAITERS; i++) {
 		post(s, i);
 		doorbell(s);
-		for (j = 0; j < WAITERS; j++)
+		for (int j = 0; j < WAITERS; j++)
 			KUNIT_EXPECT_EQ(test, s->taker[j].woken, j <= i);
 		/* Whoever else tries first. */
-		KUNIT_EXPECT_EQ(test, take(s, WAITERS - 1, &recv), i == WAITERS - 1);
-		KUNIT_EXPECT_EQ(test, take(s, i, &recv), i < WAITERS - 1);
+		KUNIT_EXPECT_EQ(test, take(s, WAITERS - 1), i == WAITERS - 1);
+		KUNIT_EXPECT_EQ(test, take(s, i), i < WAITERS - 1);
 		KUNIT_EXPECT_EQ(test, weft_rq_moved(&s->srq.rq, &s->taker[WAITERS - 1].waiting),
 				i < WAITERS - 1);
-		KUNIT_EXPECT_FALSE(test, weft_rq_moved(&s->srq.rq,
-						       &s->taker[WAITERS - 1].waiting));
+		KUNIT_EXPECT_FALSE(test, weft_rq_moved(&s->srq.rq, &s->taker[WAITERS - 1].waiting));
 	}
 }
 
@@ -183,28 +172,26 @@ static void srq_wakes_all(struct kunit *test)
 static void srq_wakes_many(struct kunit *test)
 {
 	struct shared *s = share(test, true);
-	struct weft_recv recv;
-	int i;
 
 	s->srq.rq.ring.size = 256;
-	for (i = 0; i < WAITERS; i++)
-		KUNIT_EXPECT_EQ(test, take(s, i, &recv), 0);
+	for (int i = 0; i < WAITERS; i++)
+		KUNIT_EXPECT_EQ(test, take(s, i), 0);
 	ctl(s)->producer += WAITERS - 1; /* entries that nobody reads */
 	doorbell(s);
 	doorbell(s);
-	for (i = 0; i < WAITERS; i++)
+	for (int i = 0; i < WAITERS; i++)
 		KUNIT_EXPECT_EQ_MSG(test, s->taker[i].woken, (u32)(i < AT_ONCE), "waiter %d", i);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
-	for (i = 0; i < 20; i++) {
+	for (int i = 0; i < 20; i++) {
 		weft_rq_leave(&s->srq.rq, &s->taker[i].waiting);
 		KUNIT_EXPECT_EQ(test, s->taker[i + AT_ONCE].woken, 1U);
 		KUNIT_EXPECT_EQ(test, s->taker[i + AT_ONCE + 1].woken, 0U);
 	}
 	/* A process takes its posts back: a receive that was promised is waited for again. */
 	ctl(s)->producer = 0;
-	KUNIT_EXPECT_EQ(test, take(s, 20, &recv), 0);
+	KUNIT_EXPECT_EQ(test, take(s, 20), 0);
 	KUNIT_EXPECT_EQ(test, s->srq.rq.promised, AT_ONCE - 1U);
-	for (i = 0; i < WAITERS; i++)
+	for (int i = 0; i < WAITERS; i++)
 		weft_rq_leave(&s->srq.rq, &s->taker[i].waiting);
 	KUNIT_EXPECT_EQ(test, s->srq.rq.promised, 0U);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
@@ -214,20 +201,18 @@ static void srq_wakes_many(struct kunit *test)
 static void srq_wakes_on(struct kunit *test)
 {
 	struct shared *s = share(test, true);
-	struct weft_recv recv;
-	int i;
 
 	receive_queue(test, &s->srq.rq, 2 * AT_ONCE, MAX_RECV_SGE);
 	s->srq.rq.ring.entry = &s->entry;
-	for (i = 0; i < AT_ONCE + 2; i++)
-		KUNIT_EXPECT_EQ(test, take(s, i, &recv), 0);
-	for (i = 0; i < AT_ONCE + 2; i++)
+	for (int i = 0; i < AT_ONCE + 2; i++)
+		KUNIT_EXPECT_EQ(test, take(s, i), 0);
+	for (int i = 0; i < AT_ONCE + 2; i++)
 		post(s, i);
 	doorbell(s);
-	for (i = 0; i < AT_ONCE + 2; i++) {
+	for (int i = 0; i < AT_ONCE + 2; i++) {
 		KUNIT_EXPECT_EQ(test, s->taker[i].woken, 1U);
-		KUNIT_EXPECT_EQ(test, take(s, i, &recv), 1);
-		KUNIT_EXPECT_EQ(test, recv.wr_id, (u64)i);
+		KUNIT_EXPECT_EQ(test, take(s, i), 1);
+		KUNIT_EXPECT_EQ(test, s->recv.wr_id, (u64)i);
 	}
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
 }
@@ -236,14 +221,13 @@ static void srq_wakes_on(struct kunit *test)
 static void srq_leave(struct kunit *test)
 {
 	struct shared *s = share(test, true);
-	struct weft_recv recv;
 
-	take(s, 0, &recv);
-	take(s, 1, &recv);
+	take(s, 0);
+	take(s, 1);
 	weft_rq_leave(&s->srq.rq, &s->taker[0].waiting);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
 	weft_rq_leave(&s->srq.rq, &s->taker[0].waiting);
-	take(s, 2, &recv);
+	take(s, 2);
 	post(s, 1);
 	doorbell(s);
 	KUNIT_EXPECT_EQ(test, s->taker[0].woken, 0U);
@@ -251,9 +235,8 @@ static void srq_leave(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->taker[2].woken, 0U);
 	weft_rq_leave(&s->srq.rq, &s->taker[1].waiting);
 	KUNIT_EXPECT_EQ(test, s->taker[2].woken, 1U);
-
-	KUNIT_EXPECT_EQ(test, take(s, 2, &recv), 1);
-	KUNIT_EXPECT_EQ(test, take(s, 2, &recv), 0);
+	KUNIT_EXPECT_EQ(test, take(s, 2), 1);
+	KUNIT_EXPECT_EQ(test, take(s, 2), 0);
 	weft_rq_leave(&s->srq.rq, &s->taker[2].waiting);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 0U);
 	KUNIT_EXPECT_TRUE(test, list_empty(&s->srq.rq.waiting));
@@ -264,54 +247,45 @@ static void srq_limit(struct kunit *test)
 {
 	struct shared *s = share(test, true);
 	struct ib_srq_attr attr = { .srq_limit = 2 };
-	struct weft_recv recv;
-	int n;
 
-	for (n = 0; n < RECEIVES; n++)
+	for (int n = 0; n < RECEIVES; n++)
 		post(s, n);
-	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_LIMIT,
-					      NULL), 0);
+	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_LIMIT, NULL), 0);
 	weft_query_srq(&s->srq.ib, &attr);
 	KUNIT_EXPECT_EQ(test, attr.srq_limit, 2U);
 	KUNIT_EXPECT_EQ(test, attr.max_wr, (u32)RECEIVES);
 	KUNIT_EXPECT_EQ(test, attr.max_sge, (u32)MAX_RECV_SGE);
-	take(s, 0, &recv);
-	take(s, 1, &recv);
+	take(s, 0);
+	take(s, 1);
 	KUNIT_EXPECT_EQ(test, s->limits, 0); /* two are left */
-	take(s, 0, &recv);
+	take(s, 0);
 	KUNIT_EXPECT_EQ(test, s->limits, 1);
-	take(s, 0, &recv);
+	take(s, 0);
 	KUNIT_EXPECT_EQ(test, s->limits, 1);
 	weft_query_srq(&s->srq.ib, &attr);
 	KUNIT_EXPECT_EQ(test, attr.srq_limit, 0U);
-
 	attr.srq_limit = 1;
 	weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_LIMIT, NULL);
 	post(s, 9);
-	take(s, 0, &recv);
+	take(s, 0);
 	KUNIT_EXPECT_EQ(test, s->limits, 2);
-
 	attr.srq_limit = RECEIVES + 1;
-	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_LIMIT,
-					      NULL), -EINVAL);
-	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_MAX_WR,
-					      NULL), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_LIMIT, NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, weft_modify_srq(&s->srq.ib, &attr, IB_SRQ_MAX_WR, NULL), -EOPNOTSUPP);
 }
 
 /* A producer index that makes no sense: nobody gets an entry, one event tells. */
 static void srq_hostile_producer(struct kunit *test)
 {
 	static const u32 indices[] = { RECEIVES + 1, 0x80000000, U32_MAX };
-	struct weft_recv recv;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(indices); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(indices); i++) {
 		struct shared *s = share(test, true);
 
 		s->srq.limit = 1;
 		ctl(s)->producer = indices[i];
-		KUNIT_EXPECT_EQ(test, take(s, 0, &recv), -EINVAL);
-		KUNIT_EXPECT_EQ(test, take(s, 1, &recv), -EINVAL);
+		KUNIT_EXPECT_EQ(test, take(s, 0), -EINVAL);
+		KUNIT_EXPECT_EQ(test, take(s, 1), -EINVAL);
 		KUNIT_EXPECT_EQ(test, s->errors, 1);
 		KUNIT_EXPECT_EQ(test, s->limits, 0);
 		KUNIT_EXPECT_EQ(test, s->srq.rq.ring.head, 0U);
@@ -323,28 +297,25 @@ static void srq_hostile_producer(struct kunit *test)
 /* Entries that make no sense hold no byte, and the copy is the kernel's own. */
 static void srq_hostile_entry(struct kunit *test)
 {
-	static const u32 counts[] = { MAX_RECV_SGE + 1, WEFT_MAX_SGE + 1,
-				      0x10000000, U32_MAX };
+	static const u32 counts[] = { MAX_RECV_SGE + 1, WEFT_MAX_SGE + 1, 0x10000000, U32_MAX };
 	struct shared *s = share(test, true);
 	struct weft_rq_wr *slot;
-	struct weft_sge taken[MAX_RECV_SGE], *sge;
-	struct weft_recv recv = { .sge = taken };
-	size_t i;
+	struct weft_sge *sge;
 
-	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		slot = weft_ring_slot(&s->srq.rq.ring, ctl(s)->producer);
 		post(s, 7);
 		slot->num_sge = counts[i];
-		KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
-		KUNIT_EXPECT_EQ(test, recv.num_sge, 0U);
-		KUNIT_EXPECT_EQ(test, recv.room, 0ULL);
+		KUNIT_EXPECT_EQ(test, take(s, 0), 1);
+		KUNIT_EXPECT_EQ(test, s->recv.num_sge, 0U);
+		KUNIT_EXPECT_EQ(test, s->recv.room, 0ULL);
 	}
 	slot = weft_ring_slot(&s->srq.rq.ring, ctl(s)->producer);
 	post(s, 9);
 	slot->num_sge = 1;
 	slot->reserved = 1; /* means nothing yet */
-	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
-	KUNIT_EXPECT_EQ(test, recv.num_sge, 0U);
+	KUNIT_EXPECT_EQ(test, take(s, 0), 1);
+	KUNIT_EXPECT_EQ(test, s->recv.num_sge, 0U);
 	slot->reserved = 0;
 	slot = weft_ring_slot(&s->srq.rq.ring, ctl(s)->producer);
 	post(s, 8);
@@ -352,12 +323,12 @@ static void srq_hostile_entry(struct kunit *test)
 	sge = (struct weft_sge *)(slot + 1);
 	sge[0] = (struct weft_sge){ IOVA, U32_MAX, STAG };
 	sge[1] = (struct weft_sge){ IOVA, U32_MAX, STAG };
-	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
-	KUNIT_EXPECT_EQ(test, recv.room, (u64)WEFT_MAX_MSG);
+	KUNIT_EXPECT_EQ(test, take(s, 0), 1);
+	KUNIT_EXPECT_EQ(test, s->recv.room, (u64)WEFT_MAX_MSG);
 	memset(slot, 0xff, weft_rq_stride(MAX_RECV_SGE));
-	KUNIT_EXPECT_EQ(test, recv.num_sge, 2U);
-	KUNIT_EXPECT_EQ(test, recv.sge[1].addr, IOVA);
-	KUNIT_EXPECT_EQ(test, recv.sge[1].lkey, STAG);
+	KUNIT_EXPECT_EQ(test, s->recv.num_sge, 2U);
+	KUNIT_EXPECT_EQ(test, s->recv.sge[1].addr, IOVA);
+	KUNIT_EXPECT_EQ(test, s->recv.sge[1].lkey, STAG);
 }
 
 static void srq_kernel_posts(struct kunit *test)
@@ -369,17 +340,14 @@ static void srq_kernel_posts(struct kunit *test)
 		{ .wr_id = 2, .num_sge = MAX_RECV_SGE + 1 },
 	};
 	const struct ib_recv_wr *bad = NULL;
-	struct weft_sge taken[MAX_RECV_SGE];
-	struct weft_recv recv = { .sge = taken };
 
-	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 0);
+	KUNIT_EXPECT_EQ(test, take(s, 0), 0);
 	KUNIT_EXPECT_EQ(test, weft_post_srq_recv(&s->srq.ib, wr, &bad), -EINVAL);
 	KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_recv_wr *)&wr[1]);
 	KUNIT_EXPECT_EQ(test, s->taker[0].woken, 1U); /* the first was posted */
-	KUNIT_EXPECT_EQ(test, take(s, 0, &recv), 1);
-	KUNIT_EXPECT_EQ(test, recv.wr_id, 1ULL);
-	KUNIT_EXPECT_EQ(test, recv.room, 12ULL);
-
+	KUNIT_EXPECT_EQ(test, take(s, 0), 1);
+	KUNIT_EXPECT_EQ(test, s->recv.wr_id, 1ULL);
+	KUNIT_EXPECT_EQ(test, s->recv.room, 12ULL);
 	/* A process has the ring for that. */
 	s->srq.rq.ring.entry = &s->entry;
 	KUNIT_EXPECT_EQ(test, weft_post_srq_recv(&s->srq.ib, wr, &bad), -EINVAL);
@@ -402,7 +370,6 @@ static void srq_outlives_queue_pair(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_rq_take(b->engine.qp.rq, &b->engine.rx.sends.slot[0].recv,
 					   &b->engine.rx.waiting), 1);
 	KUNIT_EXPECT_EQ(test, weft_post_recv(&b->engine.qp.ib, NULL, &bad), -EINVAL);
-
 	weft_baton_lock(&b->engine.qp.tx_lock);
 	b->engine.qp.state = IB_QPS_ERR;
 	weft_engine_flush(&b->engine.qp);
@@ -414,29 +381,10 @@ static void srq_outlives_queue_pair(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cqe->wr_id, 1ULL);
 	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe->word), IB_WC_WR_FLUSH_ERR);
 	KUNIT_EXPECT_EQ(test, weft_ring_pending(&s->srq.rq.ring), 1);
-	teardown(b);
+	end_now(test, b); /* before the shared queue */
 }
 
-static struct kunit_case srq_cases[] = {
-	KUNIT_CASE(srq_order),
-	KUNIT_CASE(srq_wakes),
-	KUNIT_CASE(srq_wakes_all),
-	KUNIT_CASE(srq_wakes_many),
-	KUNIT_CASE(srq_wakes_on),
-	KUNIT_CASE(srq_leave),
-	KUNIT_CASE(srq_limit),
-	KUNIT_CASE(srq_hostile_producer),
-	KUNIT_CASE(srq_hostile_entry),
-	KUNIT_CASE(srq_kernel_posts),
-	KUNIT_CASE(srq_outlives_queue_pair),
-	{}
-};
-
-static struct kunit_suite srq_suite = {
-	.name = "weft_srq",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = srq_cases,
-};
-
-kunit_test_suite(srq_suite);
+A_SUITE(srq, bench, KUNIT_CASE(srq_order), KUNIT_CASE(srq_wakes), KUNIT_CASE(srq_wakes_all),
+	KUNIT_CASE(srq_wakes_many), KUNIT_CASE(srq_wakes_on), KUNIT_CASE(srq_leave),
+	KUNIT_CASE(srq_limit), KUNIT_CASE(srq_hostile_producer), KUNIT_CASE(srq_hostile_entry),
+	KUNIT_CASE(srq_kernel_posts), KUNIT_CASE(srq_outlives_queue_pair));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Streaks: who is in the middle of many requests, and who waits for an answer. */
-#include <kunit/test.h>
-
 #include "queue/cq.h"
+#include "suite.h"
 
 /* A streak that went on until now, whatever the clock does between two lines. */
 static bool weft_streak_of(struct weft_streak *s)
@@ -33,9 +32,8 @@ static void weft_streak_begins(struct kunit *test)
 static void weft_streak_questions_and_answers(struct kunit *test)
 {
 	struct weft_streak s = {};
-	int i;
 
-	for (i = 0; i < 1000; i++) {
+	for (int i = 0; i < 1000; i++) {
 		KUNIT_ASSERT_FALSE(test, weft_streak_of(&s));
 		weft_streak_send(&s, 1);
 		KUNIT_ASSERT_FALSE(test, weft_streak_of(&s));
@@ -48,10 +46,9 @@ static void weft_streak_questions_and_answers(struct kunit *test)
 static void weft_streak_with_credits(struct kunit *test)
 {
 	struct weft_streak s = {};
-	int i;
 
 	weft_streak_send(&s, WEFT_STREAK);
-	for (i = 0; i < 1000; i++) {
+	for (int i = 0; i < 1000; i++) {
 		weft_streak_send(&s, 8);
 		weft_streak_received(&s);
 		KUNIT_ASSERT_TRUE(test, weft_streak_of(&s));
@@ -67,7 +64,6 @@ static void weft_streak_ends(struct kunit *test)
 	weft_streak_received(&s);
 	weft_streak_received(&s);
 	KUNIT_EXPECT_FALSE(test, weft_streak_of(&s));
-
 	weft_streak_send(&s, 10 * WEFT_STREAK);
 	s.last = jiffies - WEFT_STREAK_PAUSE - 1;
 	KUNIT_EXPECT_FALSE(test, weft_streak_goes_on(&s));
@@ -75,17 +71,5 @@ static void weft_streak_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s.length, 1U);
 }
 
-static struct kunit_case weft_streak_cases[] = {
-	KUNIT_CASE(weft_streak_begins),
-	KUNIT_CASE(weft_streak_questions_and_answers),
-	KUNIT_CASE(weft_streak_with_credits),
-	KUNIT_CASE(weft_streak_ends),
-	{}
-};
-
-static struct kunit_suite weft_streak_suite = {
-	.name = "weft_streak",
-	.test_cases = weft_streak_cases,
-};
-
-kunit_test_suite(weft_streak_suite);
+A_SUITE(streak, no, KUNIT_CASE(weft_streak_begins), KUNIT_CASE(weft_streak_questions_and_answers),
+	KUNIT_CASE(weft_streak_with_credits), KUNIT_CASE(weft_streak_ends));

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What is handed to TCP at once, so that its segments are those that were laid out
- * even when a window has cut a packet buffer.
- */
-#include <kunit/test.h>
+/* What TCP gets at once, so that segments stay as laid out when a window cuts a packet buffer. */
 #include <linux/net.h>
 #include <linux/skbuff.h>
 #include <net/net_namespace.h>
@@ -12,6 +8,7 @@
 
 #include "llp/llp.h"
 #include "llp/tcp.h"
+#include "suite.h"
 
 #define EMSS	1448U
 #define TRAIN	(45U * EMSS)	/* of 65,536 bytes */
@@ -26,9 +23,8 @@ struct pipe {
 
 static struct pipe *pipe_open(struct kunit *test)
 {
-	struct pipe *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	struct pipe *p = zeroed(test, sizeof(*p));
 
-	KUNIT_ASSERT_NOT_NULL(test, p);
 	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
 					       &p->sock), 0);
 	p->tcp.llp.class = &weft_tcp_class;
@@ -48,7 +44,6 @@ static void pipe_close(struct pipe *p)
 	sock_release(p->sock);
 }
 
-/* Adds a packet buffer of so many bytes behind the others. */
 static struct sk_buff *pipe_add(struct kunit *test, struct pipe *p, u32 len)
 {
 	struct sk_buff *skb = alloc_skb(0, GFP_KERNEL);
@@ -114,10 +109,7 @@ static void portion_sent(struct kunit *test)
 	pipe_close(p);
 }
 
-/*
- * TCP takes what it is given, a buffer after the other, and the window cuts the last one
- * again and again: every buffer but the rest of a cut begins where a segment does.
- */
+/* However often a window cuts buffers, each but the rest of a cut begins where a segment does. */
 static void portion_cut_often(struct kunit *test)
 {
 	struct pipe *p = pipe_open(test);
@@ -127,8 +119,7 @@ static void portion_cut_often(struct kunit *test)
 
 	while (handed < total) {
 		ahead = (total - handed) % EMSS;
-		len = weft_llp_portion(p->llp, EMSS, ahead,
-				       min(total - handed, CHUNK));
+		len = weft_llp_portion(p->llp, EMSS, ahead, min(total - handed, CHUNK));
 		KUNIT_ASSERT_GT(test, len, 0U);
 		skb = skb_peek_tail(queue);
 		if (!skb || TCP_SKB_CB(skb)->eor || skb->len >= TRAIN) {
@@ -156,15 +147,10 @@ static void space_found(struct weft_llp *llp)
 }
 
 static const struct weft_llp_ops space_ops = {
-	.changed = space_found,
-	.readable = space_found,
-	.writable = space_found,
+	.changed = space_found, .readable = space_found, .writable = space_found,
 };
 
-/*
- * A connection that nobody has accepted has no struct socket yet, but the callbacks of its
- * listener. A BPF program that sets the size of its buffers at its begin has TCP tell of room.
- */
+/* A BPF program may have TCP tell of room before a connection has its struct socket. */
 static void space_before_accept(struct kunit *test)
 {
 	struct weft_llp *llp = weft_tcp_class.open(&init_net, AF_INET, &space_ops, NULL);
@@ -205,10 +191,7 @@ static void user_of_another(struct kunit *test)
 	pipe_close(to);
 }
 
-/*
- * A socket is put into another's groups with the number that net_cls has given it, also where both
- * are in one group of the second version, as all are on a host that uses the first.
- */
+/* A socket gets another's number of net_cls, also where both are in one cgroup of version 2. */
 static void groups_like_another(struct kunit *test)
 {
 #ifdef CONFIG_CGROUP_NET_CLASSID
@@ -233,21 +216,6 @@ static void groups_like_another(struct kunit *test)
 #endif
 }
 
-static struct kunit_case cases[] = {
-	KUNIT_CASE(portion_fresh),
-	KUNIT_CASE(portion_fills),
-	KUNIT_CASE(portion_cut),
-	KUNIT_CASE(portion_sent),
-	KUNIT_CASE(portion_cut_often),
-	KUNIT_CASE(space_before_accept),
-	KUNIT_CASE(user_of_another),
-	KUNIT_CASE(groups_like_another),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "weft_stream",
-	.test_cases = cases,
-};
-
-kunit_test_suite(suite);
+A_SUITE(stream, no, KUNIT_CASE(portion_fresh), KUNIT_CASE(portion_fills), KUNIT_CASE(portion_cut),
+	KUNIT_CASE(portion_sent), KUNIT_CASE(portion_cut_often), KUNIT_CASE(space_before_accept),
+	KUNIT_CASE(user_of_another), KUNIT_CASE(groups_like_another));

@@ -1,28 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The table of states and events: what each event does in each state that a connection
- * can be in, and what its stream does to it there.
- */
-#include "bench.h"
-#include "ends.h"
+/* What each event, and the stream, does in each state that a connection can be in. */
 #include "hosts.h"
 
-/**
- * struct scene - a connection in some state
- * @h: the host
- * @server: who listens for it, if it opens the connection
- * @peer: the other end of the stream, or NULL
- * @listener: iw_cm's identifier of the listener, if it came to one
- * @answer: iw_cm's for the Request
- * @conn: the connection, a reference
- */
+/* A connection in some state. */
 struct scene {
-	struct host *h;
-	struct fake *server;
-	struct fake *peer;
-	struct iw_cm_id listener;
-	struct iw_cm_id answer;
-	struct weft_conn *conn;
+	struct meeting *m;
+	struct weft_conn *conn;	/* a reference */
 };
 
 static const char *const names[] = {
@@ -34,99 +17,69 @@ static const char *const event_names[] = {
 	"timeout", "accept", "reject",
 };
 
-static bool opens(enum weft_conn_state state)
+static void make_initiator(struct kunit *test, struct meeting *m, enum weft_conn_state state)
 {
-	return state == WEFT_CONN_CONNECTING || state == WEFT_CONN_REQUESTED ||
-	       state == WEFT_CONN_STREAMING || state == WEFT_CONN_CLOSING;
-}
-
-static void make_initiator(struct kunit *test, struct scene *s, enum weft_conn_state state)
-{
-	struct weft_mpa_frame frame;
-	u8 *private = kunit_kzalloc(test, WEFT_MPA_MAX_PRIVATE, GFP_KERNEL);
-
 	fake_script.mute = state == WEFT_CONN_CONNECTING;
-	s->server = server_new(test);
-	KUNIT_ASSERT_EQ(test, host_connect(s->h, "hello"), 0);
-	s->peer = server_accept(s->server);
+	KUNIT_ASSERT_EQ(test, host_connect(m->h, "hello"), 0);
+	m->peer = server_accept(m->server);
 	if (state < WEFT_CONN_STREAMING)
 		return;
-	KUNIT_ASSERT_TRUE(test, peer_reads(test, s->peer, false, &frame, private));
-	peer_sends(test, s->peer, &a_reply, "welcome");
-	if (state != WEFT_CONN_CLOSING)
-		return;
-	weft_engine_error(host_qp(s->h));
-	settle();
+	meeting_reads(test, m, false);
+	peer_sends(test, m->peer, &a_reply, "welcome");
+	if (state == WEFT_CONN_CLOSING)
+		weft_engine_error(host_qp(m->h));
 }
 
-static void make_responder(struct kunit *test, struct scene *s, enum weft_conn_state state)
-{
-	host_id(s->h, &s->listener);
-	KUNIT_ASSERT_EQ(test, host_listen(s->h, &s->listener, "10.0.0.1", 5), 0);
-	s->peer = host_call("10.0.0.1");
-	KUNIT_ASSERT_NOT_NULL(test, s->peer);
-	settle();
-	if (state == WEFT_CONN_PENDING)
-		peer_sends(test, s->peer, &a_request, "hello");
-}
-
-/* Brings a connection into a state. */
 static struct scene *scene(struct kunit *test, enum weft_conn_state state)
 {
-	struct scene *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct scene *s = zeroed(test, sizeof(*s));
+	bool visited = state == WEFT_CONN_ACCEPTED || state == WEFT_CONN_PENDING;
+	struct meeting *m = meeting_new(test, visited);
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
-	fake_begin();
-	s->h = host_new(test);
+	s->m = m;
 	if (state == WEFT_CONN_NEW) {
-		s->conn = weft_conn_new(false, host_dev(s->h)->lane);
+		s->conn = weft_conn_new(false, host_dev(m->h)->lane);
 		KUNIT_ASSERT_NOT_NULL(test, s->conn);
-		weft_conn_attach(s->conn, host_dev(s->h));
+		weft_conn_attach(s->conn, host_dev(m->h));
 		s->conn->llp = &fake_open(&weft_conn_stream_ops, s->conn)->llp;
-	} else if (opens(state)) {
-		make_initiator(test, s, state);
-	} else {
-		make_responder(test, s, state);
+	} else if (!visited) {
+		make_initiator(test, m, state);
+	} else if (state == WEFT_CONN_PENDING) {
+		peer_sends(test, m->peer, &a_request, "hello");
 	}
 	settle();
-	s->conn = host_conn(s->h);
+	s->conn = host_conn(m->h);
 	KUNIT_ASSERT_NOT_NULL(test, s->conn);
 	weft_conn_get(s->conn);
 	KUNIT_ASSERT_EQ_MSG(test, (int)s->conn->state, (int)state, "%s", names[state]);
-	s->h->seen = s->h->events;
+	m->h->seen = m->h->events;
 	return s;
 }
 
 static void scene_end(struct kunit *test, struct scene *s)
 {
 	weft_conn_put(s->conn);
-	if (s->listener.device)
-		weft_iw_destroy_listen(&s->listener);
-	if (s->server)
-		weft_llp_close(&s->server->llp, true);
-	if (s->peer)
-		weft_llp_close(&s->peer->llp, true);
-	host_free(test, s->h);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+	s->m->h->seen = s->m->h->events;
+	end_now(test, s->m);
 }
 
 /* What a caller of iw_cm's asks, which waits for the outcome. */
 static void ask(struct scene *s, enum weft_conn_event event)
 {
-	struct iw_cm_conn_param param = { .ird = 2, .ord = 2, .qpn = host_qp(s->h)->acc.qpn };
+	struct iw_cm_conn_param param = { .ird = 2, .ord = 2, .qpn = host_qp(s->m->h)->acc.qpn };
 
-	host_id(s->h, &s->answer);
-	s->answer.provider_data = (void *)(uintptr_t)s->conn->token;
+	host_id(s->m->h, &s->m->id);
+	s->m->id.provider_data = (void *)(uintptr_t)s->conn->token;
 	if (event == WEFT_EV_ACCEPT)
-		weft_iw_accept(&s->answer, &param);
+		weft_iw_accept(&s->m->id, &param);
 	else
-		weft_iw_reject(&s->answer, NULL, 0);
+		weft_iw_reject(&s->m->id, NULL, 0);
 }
 
 static void happen(struct scene *s, enum weft_conn_event event)
 {
 	if (event == WEFT_EV_TIMEOUT)
-		host_expire(s->h);
+		host_expire(s->m->h);
 	else if (event < WEFT_EV_NUM_POSTED)
 		weft_conn_post(s->conn, event);
 	else
@@ -136,9 +89,7 @@ static void happen(struct scene *s, enum weft_conn_event event)
 
 /* To which state an event leads; what is not here leaves it as it is. */
 struct arrow {
-	u8 from;
-	u8 event;
-	u8 to;
+	u8 from, event, to;
 };
 
 static const struct arrow arrows[] = {
@@ -170,9 +121,7 @@ static const struct arrow arrows[] = {
 
 static enum weft_conn_state leads(enum weft_conn_state from, enum weft_conn_event event)
 {
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(arrows); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(arrows); i++) {
 		if (arrows[i].from == from && arrows[i].event == event)
 			return arrows[i].to;
 	}
@@ -224,9 +173,7 @@ static void table_cells(struct kunit *test)
 /* A clock that went off for a state that is gone does nothing. */
 static void table_late_clock(struct kunit *test)
 {
-	int state;
-
-	for (state = WEFT_CONN_CONNECTING; state < WEFT_CONN_CLOSED; state++) {
+	for (int state = WEFT_CONN_CONNECTING; state < WEFT_CONN_CLOSED; state++) {
 		struct scene *s = scene(test, state);
 
 		weft_conn_post(s->conn, WEFT_EV_TIMEOUT);
@@ -259,9 +206,8 @@ static void table_times(struct kunit *test)
 		[WEFT_CONN_STREAMING] = 10,
 		[WEFT_CONN_CLOSING] = 5,
 	};
-	int state;
 
-	for (state = WEFT_CONN_CONNECTING; state < WEFT_CONN_CLOSED; state++) {
+	for (int state = WEFT_CONN_CONNECTING; state < WEFT_CONN_CLOSED; state++) {
 		unsigned long since = jiffies;
 		struct scene *s = scene(test, state);
 
@@ -280,9 +226,7 @@ enum what {
 static void table_streams(struct kunit *test)
 {
 	static const struct {
-		u8 state;
-		u8 what;
-		u8 to;
+		u8 state, what, to;
 	} cases[] = {
 		/* Once more, with revision 1. */
 		{ WEFT_CONN_REQUESTED, FIN, WEFT_CONN_REQUESTED },
@@ -304,21 +248,20 @@ static void table_streams(struct kunit *test)
 		{ WEFT_CONN_CLOSING, NOISE, WEFT_CONN_CLOSING },
 	};
 	static const u8 noise[64] = { 0, 50, 0xff };
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct scene *s = scene(test, cases[i].state);
 
 		switch (cases[i].what) {
 		case FIN:
-			weft_llp_shutdown(&s->peer->llp);
+			weft_llp_shutdown(&s->m->peer->llp);
 			break;
 		case RESET:
-			weft_llp_close(&s->peer->llp, true);
-			s->peer = NULL;
+			weft_llp_close(&s->m->peer->llp, true);
+			s->m->peer = NULL;
 			break;
 		case NOISE:
-			s->peer->llp.class->send(&s->peer->llp, noise, sizeof(noise));
+			s->m->peer->llp.class->send(&s->m->peer->llp, noise, sizeof(noise));
 			break;
 		}
 		settle();
@@ -342,51 +285,44 @@ static void table_reads_out(struct kunit *test)
 	u32 n = fpdu_put(fpdu, &hdr, "no receive", 10, true);
 	unsigned long since = jiffies;
 
-	s->peer->llp.class->send(&s->peer->llp, fpdu, n);
-	weft_llp_shutdown(&s->peer->llp);
+	s->m->peer->llp.class->send(&s->m->peer->llp, fpdu, n);
+	weft_llp_shutdown(&s->m->peer->llp);
 	settle();
 	expect_clock(test, s->conn, since, 15, "after the peer's FIN");
 	KUNIT_EXPECT_EQ(test, (int)s->conn->state, (int)WEFT_CONN_STREAMING);
 	KUNIT_EXPECT_TRUE(test, s->conn->peer_closed);
-	host_expire(s->h);
+	host_expire(s->m->h);
 	KUNIT_EXPECT_EQ(test, (int)s->conn->state, (int)WEFT_CONN_CLOSED);
-	host_expect(test, s->h, IW_CM_EVENT_CLOSE, -ECONNRESET);
-	host_expect_silence(test, s->h);
+	host_expect(test, s->m->h, IW_CM_EVENT_CLOSE, -ECONNRESET);
+	host_expect_silence(test, s->m->h);
 	scene_end(test, s);
 }
 
 /* Every state has a way out when the device goes. */
 static void table_stop_all(struct kunit *test)
 {
-	int state;
-
-	for (state = WEFT_CONN_NEW; state < WEFT_CONN_CLOSED; state++) {
+	for (int state = WEFT_CONN_NEW; state < WEFT_CONN_CLOSED; state++) {
 		struct scene *s = scene(test, state);
 
-		weft_conn_stop_all(host_dev(s->h));
+		weft_conn_stop_all(host_dev(s->m->h));
 		KUNIT_EXPECT_EQ_MSG(test, (int)s->conn->state, (int)WEFT_CONN_CLOSED, "%s",
 				    names[state]);
 		scene_end(test, s);
 	}
 }
 
-/**
- * struct ender - ends a queue pair from a worker
- * @work: does it
- * @s: the scene
- * @state: of the connection when the worker had done it
- */
+/* Ends a queue pair from a worker. */
 struct ender {
-	struct work_struct work;
-	struct scene *s;
-	int state;
+	struct work_struct work;	/* does it */
+	struct scene *s;	/* the scene */
+	int state;	/* of the connection when the worker had done it */
 };
 
 static void ender_work(struct work_struct *work)
 {
 	struct ender *ender = container_of(work, struct ender, work);
 
-	weft_engine_error(host_qp(ender->s->h));
+	weft_engine_error(host_qp(ender->s->m->h));
 	ender->state = ender->s->conn->state;
 }
 
@@ -395,23 +331,22 @@ static void table_ended_here(struct kunit *test)
 {
 	struct ender ender;
 	struct scene *s;
-	int i;
 
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		const bool here = i < 2;
 
 		s = scene(test, WEFT_CONN_STREAMING);
-		host_qp(s->h)->ib.res.task = current;
+		host_qp(s->m->h)->ib.res.task = current;
 		switch (i) {
 		case 0:
-			weft_engine_error(host_qp(s->h));
+			weft_engine_error(host_qp(s->m->h));
 			break;
 		case 1:
-			KUNIT_EXPECT_EQ(test, weft_engine_drain(host_qp(s->h)), 0);
+			KUNIT_EXPECT_EQ(test, weft_engine_drain(host_qp(s->m->h)), 0);
 			break;
 		case 2:
-			weft_baton_lock(&host_qp(s->h)->tx_lock);
-			weft_engine_error(host_qp(s->h));
+			weft_baton_lock(&host_qp(s->m->h)->tx_lock);
+			weft_engine_error(host_qp(s->m->h));
 			break;
 		case 3:
 			ender.s = s;
@@ -424,34 +359,18 @@ static void table_ended_here(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, i == 3 ? ender.state : (int)s->conn->state,
 				    (int)(here ? WEFT_CONN_CLOSING : WEFT_CONN_STREAMING), "%d", i);
 		if (i == 2)
-			weft_qp_unlock(host_qp(s->h));
-		host_qp(s->h)->ib.res.task = NULL;
+			weft_qp_unlock(host_qp(s->m->h));
+		host_qp(s->m->h)->ib.res.task = NULL;
 		/* The connection's work and the worker may both want the lock: the worker waits. */
 		schedule_timeout_uninterruptible(3);
 		settle();
 		KUNIT_EXPECT_EQ_MSG(test, (int)s->conn->state, (int)WEFT_CONN_CLOSING, "%d", i);
-		host_expect(test, s->h, IW_CM_EVENT_CLOSE, 0);
-		host_expect_silence(test, s->h);
+		host_expect(test, s->m->h, IW_CM_EVENT_CLOSE, 0);
+		host_expect_silence(test, s->m->h);
 		scene_end(test, s);
 	}
 }
 
-static struct kunit_case table_cases[] = {
-	KUNIT_CASE(table_cells),
-	KUNIT_CASE(table_late_clock),
-	KUNIT_CASE(table_times),
-	KUNIT_CASE(table_streams),
-	KUNIT_CASE(table_reads_out),
-	KUNIT_CASE(table_stop_all),
-	KUNIT_CASE(table_ended_here),
-	{}
-};
-
-static struct kunit_suite table_suite = {
-	.name = "weft_table",
-	.suite_init = host_suite_init,
-	.suite_exit = host_suite_exit,
-	.test_cases = table_cases,
-};
-
-kunit_test_suite(table_suite);
+A_SUITE(table, host, KUNIT_CASE(table_cells), KUNIT_CASE(table_late_clock), KUNIT_CASE(table_times),
+	KUNIT_CASE(table_streams), KUNIT_CASE(table_reads_out), KUNIT_CASE(table_stop_all),
+	KUNIT_CASE(table_ended_here));

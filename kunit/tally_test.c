@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Counters that queue pairs are bound to, as the RDMA core asks for them. */
-#include <kunit/test.h>
 #include <linux/bitmap.h>
 
 #include "bench.h"
@@ -8,29 +7,33 @@
 #include "mpa/framer.h"
 #include "verbs/verbs.h"
 
-/**
- * struct tallied - two queue pairs and two counters that have nothing yet
- * @b: the device, and the first queue pair
- * @qp: both
- * @other: the second, of which only the numbers are real
- * @counter: the counters
- * @port: the port's counters
- */
+/* Two queue pairs and two counters that have nothing yet. */
 struct tallied {
-	struct bench *b;
-	struct weft_qp *qp[2];
-	struct weft_engine other;
-	struct rdma_counter counter[2];
-	struct rdma_hw_stats *port;
+	struct bench *b;	/* the device, and the first queue pair */
+	struct weft_qp *qp[2];	/* both */
+	struct weft_engine other;	/* the second, of which only the numbers are real */
+	struct rdma_counter counter[2];	/* the counters */
+	struct rdma_hw_stats *port;	/* the port's counters */
 };
+
+static void tallied_end(struct kunit *test, void *what)
+{
+	struct tallied *t = what;
+
+	rdma_free_hw_stats_struct(t->port);
+	rdma_free_hw_stats_struct(t->counter[0].stats);
+	rdma_free_hw_stats_struct(t->counter[1].stats);
+	weft_tallies_destroy(&t->b->dev.tallies);
+	free_percpu(t->b->dev.counters);
+	t->b->dev.counters = NULL;
+	teardown(test, t->b);
+}
 
 static struct tallied *tallied_new(struct kunit *test)
 {
-	struct tallied *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-	u32 i;
+	struct tallied *t = zeroed(test, sizeof(*t));
 
-	KUNIT_ASSERT_NOT_NULL(test, t);
-	t->b = setup(test, ORD);
+	t->b = bench_make(test, ORD);
 	weft_tallies_init(&t->b->dev.tallies);
 	t->b->dev.counters = alloc_percpu(struct weft_counters);
 	KUNIT_ASSERT_NOT_NULL(test, t->b->dev.counters);
@@ -38,7 +41,7 @@ static struct tallied *tallied_new(struct kunit *test)
 	spin_lock_init(&t->other.qp.lock);
 	t->qp[0] = &t->b->engine.qp;
 	t->qp[1] = &t->other.qp;
-	for (i = 0; i < 2; i++) {
+	for (u32 i = 0; i < 2; i++) {
 		t->qp[i]->ib.device = &t->b->dev.ib;
 		t->counter[i].device = &t->b->dev.ib;
 		t->counter[i].port = 1;
@@ -47,18 +50,8 @@ static struct tallied *tallied_new(struct kunit *test)
 	}
 	t->port = weft_alloc_hw_port_stats(&t->b->dev.ib, 1);
 	KUNIT_ASSERT_NOT_NULL(test, t->port);
+	at_end(test, tallied_end, t);
 	return t;
-}
-
-static void tallied_free(struct tallied *t)
-{
-	rdma_free_hw_stats_struct(t->port);
-	rdma_free_hw_stats_struct(t->counter[0].stats);
-	rdma_free_hw_stats_struct(t->counter[1].stats);
-	weft_tallies_destroy(&t->b->dev.tallies);
-	free_percpu(t->b->dev.counters);
-	t->b->dev.counters = NULL;
-	teardown(t->b);
 }
 
 /* A queue pair sends and receives so many bytes, in as many FPDUs. */
@@ -126,7 +119,6 @@ static void counts_while_bound(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_tally_unbind(&t->qp[1]->ib, 1), 0);
 	expect_shown(test, t, 0, 20, 28);
 	KUNIT_EXPECT_EQ(test, weft_tally_dealloc(&t->counter[0]), 0);
-	tallied_free(t);
 }
 
 /* What a queue pair sent is not forgotten with its stream. */
@@ -146,7 +138,6 @@ static void counts_over_streams(struct kunit *test)
 	works(t, 0, 1, 1);
 	expect_shown(test, t, 0, 10, 9);
 	KUNIT_EXPECT_TRUE(test, weft_tally_leave(qp));
-	tallied_free(t);
 }
 
 /* A queue pair without a counter waits for nobody who reads counters; one that dies gets none. */
@@ -162,7 +153,6 @@ static void ends_without_the_lock(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], &qp->ib, 1), -EINVAL);
 	KUNIT_EXPECT_FALSE(test, weft_tally_leave(qp));
 	qp->dying = false;
-	tallied_free(t);
 }
 
 /* The port's own numbers and what the core adds to them are what the port has done. */
@@ -189,7 +179,6 @@ static void port_has_all(struct kunit *test)
 	/* It may ask once more. */
 	KUNIT_EXPECT_EQ(test, weft_counter_update_stats(&t->counter[0]), -EINVAL);
 	KUNIT_EXPECT_EQ(test, weft_tally_unbind(&t->qp[1]->ib, 1), 0);
-	tallied_free(t);
 }
 
 /* Of two threads of an operator's that the core lets in at once, the first comes first. */
@@ -213,7 +202,6 @@ static void first_comes_first(struct kunit *test)
 	/* To a counter that went meanwhile nothing can be bound. */
 	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], ib, 1), -EINVAL);
 	KUNIT_EXPECT_PTR_EQ(test, ib->counter, NULL);
-	tallied_free(t);
 }
 
 /* A queue pair that dies leaves what it was bound to, and is bound to nothing. */
@@ -230,7 +218,6 @@ static void dying_is_bound_to_nothing(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, t->qp[0]->ib.counter, NULL);
 	expect_shown(test, t, 0, 4, 4);
 	t->qp[0]->dying = false;
-	tallied_free(t);
 }
 
 /* A counter has as many numbers as the port, and shows those that a queue pair counts. */
@@ -241,33 +228,15 @@ static void shows_what_is_counted(struct kunit *test)
 	const int shown[] = {
 		WEFT_CNT_TX_FPDUS, WEFT_CNT_TX_BYTES, WEFT_CNT_RX_FPDUS, WEFT_CNT_RX_BYTES
 	};
-	u32 i;
 
 	KUNIT_EXPECT_EQ(test, stats->num_counters, t->port->num_counters);
-	for (i = 0; i < ARRAY_SIZE(shown); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(shown); i++)
 		KUNIT_EXPECT_FALSE(test, test_bit(shown[i], stats->is_disabled));
 	KUNIT_EXPECT_EQ(test, bitmap_weight(stats->is_disabled, stats->num_counters),
 			stats->num_counters - (int)ARRAY_SIZE(shown));
 	KUNIT_EXPECT_TRUE(test, bitmap_empty(t->port->is_disabled, stats->num_counters));
-	tallied_free(t);
 }
 
-static struct kunit_case tally_cases[] = {
-	KUNIT_CASE(counts_while_bound),
-	KUNIT_CASE(counts_over_streams),
-	KUNIT_CASE(ends_without_the_lock),
-	KUNIT_CASE(port_has_all),
-	KUNIT_CASE(first_comes_first),
-	KUNIT_CASE(dying_is_bound_to_nothing),
-	KUNIT_CASE(shows_what_is_counted),
-	{}
-};
-
-static struct kunit_suite tally_suite = {
-	.name = "weft_tally",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = tally_cases,
-};
-
-kunit_test_suite(tally_suite);
+A_SUITE(tally, bench, KUNIT_CASE(counts_while_bound), KUNIT_CASE(counts_over_streams),
+	KUNIT_CASE(ends_without_the_lock), KUNIT_CASE(port_has_all), KUNIT_CASE(first_comes_first),
+	KUNIT_CASE(dying_is_bound_to_nothing), KUNIT_CASE(shows_what_is_counted));

@@ -4,7 +4,6 @@
  * bytes pass also without Weft's writes into TCP's state. When a message is acknowledged is decided
  * by numbers that TCP keeps, which the cases write themselves.
  */
-#include <kunit/test.h>
 #include <linux/inet.h>
 #include <linux/net.h>
 #include <net/inet_connection_sock.h>
@@ -14,6 +13,7 @@
 #include "base/compat.h"
 #include "llp/llp.h"
 #include "llp/tcp_private.h"
+#include "suite.h"
 
 #define MSS		1448U
 #define JUMBO_MSS	8948U	/* of an MTU of 9000 */
@@ -24,23 +24,16 @@ static void ignore(struct weft_llp *llp)
 }
 
 static const struct weft_llp_ops ops = {
-	.changed = ignore,
-	.readable = ignore,
-	.writable = ignore,
+	.changed = ignore, .readable = ignore, .writable = ignore,
 };
 
 /* --- whose a connection is --- */
 
-/**
- * struct call - a connection that its listener has not accepted
- * @listener: the listener
- * @client: the other end
- * @sk: this end
- */
+/* A connection that its listener has not accepted. */
 struct call {
-	struct weft_llp *listener;
-	struct socket *client;
-	struct sock *sk;
+	struct weft_llp *listener;	/* the listener */
+	struct socket *client;	/* the other end */
+	struct sock *sk;	/* this end */
 };
 
 static struct call call_listener(struct kunit *test)
@@ -108,14 +101,12 @@ static void accepted(struct kunit *test)
 static void in_a_sockmap(struct kunit *test)
 {
 	struct call c = call_listener(test);
-	void *psock = kunit_kzalloc(test, 1024, GFP_KERNEL);
+	void *psock = zeroed(test, 1024);
 	struct weft_llp *llp;
 
-	KUNIT_ASSERT_NOT_NULL(test, psock);
 	sock_hold(c.sk);
 	write_lock_bh(&c.sk->sk_callback_lock);
-	__rcu_assign_sk_user_data_with_flags(c.sk, psock,
-					     SK_USER_DATA_NOCOPY | SK_USER_DATA_PSOCK);
+	__rcu_assign_sk_user_data_with_flags(c.sk, psock, SK_USER_DATA_NOCOPY | SK_USER_DATA_PSOCK);
 	write_unlock_bh(&c.sk->sk_callback_lock);
 	call_back(&c);
 	llp = c.listener->class->accept(c.listener, &ops, NULL);
@@ -182,9 +173,8 @@ static struct weft_tcp_turn turns(u32 num)
 static void turns_soon(struct kunit *test)
 {
 	struct weft_tcp_turn turn = turns(0);
-	u32 i;
 
-	for (i = 1; i <= 10; i++) {
+	for (u32 i = 1; i <= 10; i++) {
 		answer(&turn, WEFT_TCP_SHORT_SEGS, 1);
 		KUNIT_EXPECT_EQ(test, (u32)turn.num, min(i, 8U));
 	}
@@ -274,7 +264,6 @@ static void ack_with_answer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)inet_csk(sk)->icsk_ack.rcv_mss, MSS);
 	weft_tcp_ack_at_once(tcp, sk);
 	KUNIT_EXPECT_EQ(test, (u32)inet_csk(sk)->icsk_ack.rcv_mss, MSS);
-
 	KUNIT_EXPECT_EQ(test, read_all(tcp), 2 * MSS);
 	inet_csk(sk)->icsk_ack.rcv_mss = 536;
 	weft_tcp_ack_at_once(tcp, sk);
@@ -286,10 +275,9 @@ static void ack_with_answer(struct kunit *test)
 static void ack_after_late_answer(struct kunit *test)
 {
 	struct weft_tcp *tcp = asked(test, MSS);
-	u32 i;
 
 	answer(&tcp->turn, 2, 2);
-	for (i = 0; i < 8; i++) {
+	for (u32 i = 0; i < 8; i++) {
 		tcp_sk(weft_tcp_sk(&tcp->llp))->data_segs_in = tcp->turn.segs_answered + 2;
 		KUNIT_EXPECT_EQ(test, read_all(tcp), MSS);
 		answer(&tcp->turn, 2, 1);
@@ -349,14 +337,10 @@ static void ack_of_a_stream(struct kunit *test)
 #define PIECE		2500U	/* of a message, longer than two segments of the peer */
 #define PIECES		4U
 
-/**
- * struct taken - bytes that were read
- * @bytes: the bytes
- * @have: how many
- */
+/* Bytes that were read. */
 struct taken {
-	u8 bytes[PIECE * PIECES];
-	u32 have;
+	u8 bytes[PIECE * PIECES];	/* the bytes */
+	u32 have;	/* how many */
 };
 
 static u32 take(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
@@ -374,10 +358,8 @@ static u32 take(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
 static void pieces_in(struct kunit *test, struct call *c, struct weft_llp *llp, u8 *page,
 		      struct taken *taken)
 {
-	u32 i;
-
 	taken->have = 0;
-	for (i = 0; i < PIECES; i++) {
+	for (u32 i = 0; i < PIECES; i++) {
 		struct kvec iov = { .iov_base = page, .iov_len = PIECE };
 		struct msghdr msg = {
 			.msg_flags = i < PIECES - 1 && weft_rule(WEFT_RULE_URGENT) ? MSG_OOB : 0,
@@ -385,7 +367,7 @@ static void pieces_in(struct kunit *test, struct call *c, struct weft_llp *llp, 
 
 		KUNIT_EXPECT_EQ(test, kernel_sendmsg(c->client, &msg, &iov, 1, PIECE), (int)PIECE);
 	}
-	for (i = 0; i < 100 && taken->have < PIECE * PIECES; i++) {
+	for (u32 i = 0; i < 100 && taken->have < PIECE * PIECES; i++) {
 		if (i)
 			msleep(20);
 		weft_llp_lock(llp);
@@ -393,7 +375,7 @@ static void pieces_in(struct kunit *test, struct call *c, struct weft_llp *llp, 
 		weft_llp_unlock(llp);
 	}
 	KUNIT_EXPECT_EQ(test, taken->have, PIECE * PIECES);
-	for (i = 0; i < PIECES; i++)
+	for (u32 i = 0; i < PIECES; i++)
 		KUNIT_EXPECT_EQ(test, memcmp(taken->bytes + i * PIECE, page, PIECE), 0);
 }
 
@@ -437,26 +419,24 @@ static void without_private_state(struct kunit *test)
 		WEFT_RULE_ROUND_MSS, WEFT_RULE_END_BUFFER, WEFT_RULE_URGENT,
 		WEFT_RULE_ACK_LATER, WEFT_RULE_ACK_WITH_ANSWER,
 	};
-	struct taken *taken = kunit_kzalloc(test, sizeof(*taken), GFP_KERNEL);
+	struct taken *taken = zeroed(test, sizeof(*taken));
 	u8 *page = (u8 *)__get_free_page(GFP_KERNEL);
 	struct weft_llp *llp;
 	struct call c;
-	u32 i, round;
 
-	KUNIT_ASSERT_NOT_NULL(test, taken);
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	for (i = 0; i < PIECE; i++)
+	for (u32 i = 0; i < PIECE; i++)
 		page[i] = i % 251;
-	for (round = 0; round <= ARRAY_SIZE(rules) + 1; round++) {
+	for (u32 round = 0; round <= ARRAY_SIZE(rules) + 1; round++) {
 		c = call_listener(test);
 		llp = c.listener->class->accept(c.listener, &ops, NULL);
 		KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
-		for (i = 0; i < ARRAY_SIZE(rules); i++)
+		for (u32 i = 0; i < ARRAY_SIZE(rules); i++)
 			if (round == i || round == ARRAY_SIZE(rules))
 				static_branch_disable(&weft_rules[rules[i]]);
 		pieces_out(test, &c, llp, page, taken);
 		pieces_in(test, &c, llp, page, taken);
-		for (i = 0; i < ARRAY_SIZE(rules); i++)
+		for (u32 i = 0; i < ARRAY_SIZE(rules); i++)
 			static_branch_enable(&weft_rules[rules[i]]);
 		weft_llp_close(llp, true);
 		call_end(&c);
@@ -464,26 +444,8 @@ static void without_private_state(struct kunit *test)
 	free_page((unsigned long)page);
 }
 
-static struct kunit_case cases[] = {
-	KUNIT_CASE(accepted),
-	KUNIT_CASE(in_a_sockmap),
-	KUNIT_CASE(silent_peers),
-	KUNIT_CASE(turns_soon),
-	KUNIT_CASE(turns_late),
-	KUNIT_CASE(turns_long),
-	KUNIT_CASE(turns_by_parts),
-	KUNIT_CASE(ack_with_answer),
-	KUNIT_CASE(ack_after_late_answer),
-	KUNIT_CASE(ack_of_much),
-	KUNIT_CASE(ack_of_large_segments),
-	KUNIT_CASE(ack_of_a_stream),
-	KUNIT_CASE(without_private_state),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "weft_tcp",
-	.test_cases = cases,
-};
-
-kunit_test_suite(suite);
+A_SUITE(tcp, no, KUNIT_CASE(accepted), KUNIT_CASE(in_a_sockmap), KUNIT_CASE(silent_peers),
+	KUNIT_CASE(turns_soon), KUNIT_CASE(turns_late), KUNIT_CASE(turns_long),
+	KUNIT_CASE(turns_by_parts), KUNIT_CASE(ack_with_answer), KUNIT_CASE(ack_after_late_answer),
+	KUNIT_CASE(ack_of_much), KUNIT_CASE(ack_of_large_segments), KUNIT_CASE(ack_of_a_stream),
+	KUNIT_CASE(without_private_state));

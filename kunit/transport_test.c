@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Transports: by which name and for which port a device has them, and which it has used. */
-#include <kunit/test.h>
-
 #include "llp/transport.h"
 #include "paths/paths.h"
 #include "sctp/sctp.h"
+#include "suite.h"
 
 static bool serves_seven(u16 port)
 {
@@ -77,8 +76,7 @@ static void transport_many(struct kunit *test)
 	struct weft_transport *many;
 	int i;
 
-	many = kunit_kcalloc(test, WEFT_MAX_TRANSPORTS, sizeof(*many), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, many);
+	many = zeroed(test, WEFT_MAX_TRANSPORTS * sizeof(*many));
 	for (i = 0; i < WEFT_MAX_TRANSPORTS - 1; i++)
 		KUNIT_ASSERT_EQ(test, weft_transport_register(&many[i]), 0);
 	KUNIT_EXPECT_EQ(test, weft_transport_register(&many[i]), -ENOSPC);
@@ -88,17 +86,5 @@ static void transport_many(struct kunit *test)
 		weft_transport_unregister(&many[i]);
 }
 
-static struct kunit_case transport_cases[] = {
-	KUNIT_CASE(transport_choose),
-	KUNIT_CASE(transport_by_port),
-	KUNIT_CASE(transport_spreads),
-	KUNIT_CASE(transport_many),
-	{}
-};
-
-static struct kunit_suite transport_suite = {
-	.name = "weft_transport",
-	.test_cases = transport_cases,
-};
-
-kunit_test_suite(transport_suite);
+A_SUITE(transport, no, KUNIT_CASE(transport_choose), KUNIT_CASE(transport_by_port),
+	KUNIT_CASE(transport_spreads), KUNIT_CASE(transport_many));

@@ -6,27 +6,19 @@
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
-#include "bench.h"
 #include "ends.h"
 #include "wire/bytes.h"
 #include "wire/fpdu.h"
 
 #define MOST	SZ_2M
 
-/**
- * struct tape - what a stream was given
- * @bytes: all of it
- * @len: how many
- * @start: where each packet buffer began
- * @starts: how many of these
- * @at: what was read of it
- */
+/* What a stream was given. */
 struct tape {
-	u8 *bytes;
-	u32 len;
-	u32 start[4096];
-	u32 starts;
-	u32 at;
+	u8 *bytes;	/* all of it */
+	u32 len;	/* how many */
+	u32 start[4096];	/* where each packet buffer began */
+	u32 starts;	/* how many of these */
+	u32 at;	/* what was read of it */
 };
 
 /* The end, what its stream was given, and what the handshake settled. */
@@ -34,13 +26,25 @@ struct tx_bench {
 	struct end *e;
 	struct tape *tape;
 	struct weft_mpa_agreed agreed;
+	struct weft_ddp_hdr hdr;	/* of the FPDU that was read last */
+	const u8 *payload;	/* of the same, @n bytes */
+	u32 n;
 };
+
+static inline void bench_end(struct kunit *test, void *what)
+{
+	struct tx_bench *t = what;
+
+	end_free(test, t->e);
+	vfree(t->tape->bytes);
+	vfree(t->tape);
+	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+}
 
 static inline struct tx_bench *bench_new(struct kunit *test)
 {
-	struct tx_bench *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct tx_bench *t = zeroed(test, sizeof(*t));
 
-	KUNIT_ASSERT_NOT_NULL(test, t);
 	t->tape = vzalloc(sizeof(*t->tape));
 	KUNIT_ASSERT_NOT_NULL(test, t->tape);
 	t->tape->bytes = vzalloc(MOST);
@@ -51,6 +55,7 @@ static inline struct tx_bench *bench_new(struct kunit *test)
 	t->e = end_make(test);
 	t->e->b->dev.settings.value[WEFT_SET_FPDU] = WEFT_FPDU_SEGMENT;
 	end_fill(t->e, 1);
+	at_end(test, bench_end, t);
 	return t;
 }
 
@@ -60,12 +65,13 @@ static inline void start(struct kunit *test, struct tx_bench *t, bool initiator)
 	settle();
 }
 
-static inline void bench_free(struct kunit *test, struct tx_bench *t)
+/* An initiator that may send. */
+static inline struct tx_bench *started(struct kunit *test)
 {
-	end_free(test, t->e);
-	vfree(t->tape->bytes);
-	vfree(t->tape);
-	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
+	struct tx_bench *t = bench_new(test);
+
+	start(test, t, true);
+	return t;
 }
 
 /* Takes one packet buffer of the stream. Returns how many bytes that were. */
@@ -103,9 +109,8 @@ static inline void drain(struct kunit *test, struct tx_bench *t)
 	}
 }
 
-/* The next FPDU: its header, and where its payload is. False: there is none. */
-static inline bool next_fpdu(struct kunit *test, struct tx_bench *t, struct weft_ddp_hdr *hdr,
-		      const u8 **payload, u32 *len)
+/* Reads the next FPDU. False: there is none. */
+static inline bool next_fpdu(struct kunit *test, struct tx_bench *t)
 {
 	struct tape *tape = t->tape;
 	const u8 *at = tape->bytes + tape->at;
@@ -118,10 +123,10 @@ static inline bool next_fpdu(struct kunit *test, struct tx_bench *t, struct weft
 	ulpdu = weft_get_be16(at);
 	all = weft_fpdu_len(ulpdu);
 	KUNIT_ASSERT_LE(test, tape->at + all, tape->len);
-	n = weft_ddp_decode(at + WEFT_MPA_LEN, ulpdu, t->agreed.extended, hdr, &why);
+	n = weft_ddp_decode(at + WEFT_MPA_LEN, ulpdu, t->agreed.extended, &t->hdr, &why);
 	KUNIT_ASSERT_NE(test, n, 0U);
-	*payload = at + WEFT_MPA_LEN + n;
-	*len = ulpdu - n;
+	t->payload = at + WEFT_MPA_LEN + n;
+	t->n = ulpdu - n;
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(at + WEFT_MPA_LEN + ulpdu, 0,
 					     all - WEFT_CRC_LEN - WEFT_MPA_LEN - ulpdu), NULL);
 	if (t->agreed.crc)
@@ -132,33 +137,39 @@ static inline bool next_fpdu(struct kunit *test, struct tx_bench *t, struct weft
 	return true;
 }
 
-/* The next message is as @want, its payload is @bytes. Returns its FPDUs. */
-static inline u32 expect_message(struct kunit *test, struct tx_bench *t,
-			  const struct weft_ddp_hdr *want, const void *bytes, u32 len)
+static inline void expect_fpdu(struct kunit *test, struct tx_bench *t, u8 opcode)
 {
-	struct weft_ddp_hdr hdr = {}, next = *want;
+	KUNIT_ASSERT_TRUE(test, next_fpdu(test, t));
+	KUNIT_EXPECT_EQ(test, t->hdr.opcode, opcode);
+}
+
+/* The next message is as @next, its payload is @bytes. Returns its FPDUs. */
+static inline u32 expect_message(struct kunit *test, struct tx_bench *t,
+			  struct weft_ddp_hdr next, const void *bytes, u32 len)
+{
+	const struct weft_ddp_hdr *hdr = &t->hdr;
 	u32 got = 0, n, fpdus = 0, before = t->tape->at;
-	const u8 *payload;
 
 	next.last = false;
 	do {
-		if (!next_fpdu(test, t, &hdr, &payload, &n)) {
+		if (!next_fpdu(test, t)) {
 			KUNIT_FAIL(test, "the message of %u bytes has %u", len, got);
 			return fpdus;
 		}
+		n = t->n;
 		KUNIT_ASSERT_LE(test, got + n, len);
 		next.last = got + n == len;
-		KUNIT_EXPECT_EQ(test, hdr.opcode, next.opcode);
-		KUNIT_EXPECT_EQ(test, hdr.tagged, next.tagged);
-		KUNIT_EXPECT_EQ(test, hdr.last, next.last);
-		KUNIT_EXPECT_EQ(test, hdr.stag, next.stag);
-		KUNIT_EXPECT_EQ(test, hdr.to, next.to);
-		KUNIT_EXPECT_EQ(test, hdr.qn, next.qn);
-		KUNIT_EXPECT_EQ(test, hdr.msn, next.msn);
-		KUNIT_EXPECT_EQ(test, hdr.mo, next.mo);
-		KUNIT_EXPECT_EQ(test, hdr.inv_stag, next.inv_stag);
-		KUNIT_EXPECT_EQ(test, hdr.imm, next.imm);
-		KUNIT_EXPECT_EQ_MSG(test, memcmp(payload, bytes + got, n), 0,
+		KUNIT_EXPECT_EQ(test, hdr->opcode, next.opcode);
+		KUNIT_EXPECT_EQ(test, hdr->tagged, next.tagged);
+		KUNIT_EXPECT_EQ(test, hdr->last, next.last);
+		KUNIT_EXPECT_EQ(test, hdr->stag, next.stag);
+		KUNIT_EXPECT_EQ(test, hdr->to, next.to);
+		KUNIT_EXPECT_EQ(test, hdr->qn, next.qn);
+		KUNIT_EXPECT_EQ(test, hdr->msn, next.msn);
+		KUNIT_EXPECT_EQ(test, hdr->mo, next.mo);
+		KUNIT_EXPECT_EQ(test, hdr->inv_stag, next.inv_stag);
+		KUNIT_EXPECT_EQ(test, hdr->imm, next.imm);
+		KUNIT_EXPECT_EQ_MSG(test, memcmp(t->payload, bytes + got, n), 0,
 				    "%u bytes at %u of a message", n, got);
 		got += n;
 		if (next.tagged)
@@ -167,7 +178,7 @@ static inline u32 expect_message(struct kunit *test, struct tx_bench *t,
 			next.mo += n;
 		fpdus++;
 		/* A message that failed once has said enough. */
-		if (hdr.last != next.last)
+		if (hdr->last != next.last)
 			return fpdus;
 	} while (!next.last);
 	KUNIT_EXPECT_GT(test, t->tape->at, before);
@@ -177,13 +188,6 @@ static inline u32 expect_message(struct kunit *test, struct tx_bench *t,
 static inline void expect_end(struct kunit *test, struct tx_bench *t)
 {
 	KUNIT_EXPECT_EQ(test, t->tape->at, t->tape->len);
-}
-
-static inline struct weft_ddp_hdr send_hdr(u32 msn)
-{
-	return (struct weft_ddp_hdr){
-		.opcode = WEFT_RDMAP_SEND, .qn = WEFT_QN_SEND, .msn = msn,
-	};
 }
 
 /* Each FPDU lies in one segment, wherever packet buffers begin. */
@@ -200,18 +204,6 @@ static inline void expect_segments(struct kunit *test, struct tx_bench *t, u32 e
 		wrong += packet + 1 < tape->starts && at + len > tape->start[packet + 1];
 	}
 	KUNIT_EXPECT_EQ_MSG(test, wrong, 0U, "segments of %u", emss);
-}
-
-static inline void expect_done(struct kunit *test, struct tx_bench *t, u64 wr_id, u8 status)
-{
-	struct weft_cqe cqe;
-
-	if (!end_poll(t->e, &cqe)) {
-		KUNIT_FAIL(test, "%llx has no completion", wr_id);
-		return;
-	}
-	KUNIT_EXPECT_EQ(test, cqe.wr_id, wr_id);
-	KUNIT_EXPECT_EQ(test, WEFT_CQE_STATUS(cqe.word), status);
 }
 
 #endif /* WEFT_KUNIT_TX_BENCH_H */

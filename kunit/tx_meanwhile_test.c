@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The transmit side while the queue pair receives: what arrives when the stream's lock is let go
- * in the midst of laying out.
- */
+/* What arrives when the stream's lock is let go in the midst of laying out. */
 #include <linux/completion.h>
 #include <linux/kthread.h>
 #include <linux/sched.h>
@@ -12,8 +9,7 @@
 /* What arrives while a long message is copied, and how much of that was sent by then. */
 static struct {
 	u8 fpdu[64];
-	u32 len;
-	u32 unsent;
+	u32 len, unsent;
 } meanwhile;
 
 static void arrive_meanwhile(struct fake *f)
@@ -32,26 +28,24 @@ static void send_meanwhile(struct kunit *test, struct tx_bench *t, u32 len,
 	meanwhile.fpdu[20] ^= !good;
 	meanwhile.unsent = 1;
 	t->e->fake->loosed = arrive_meanwhile;
-	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, len));
-	end_ring(t->e);
+	end_send(t->e, 0, len);
 	KUNIT_EXPECT_EQ(test, meanwhile.unsent, 0U);
 }
 
 /* What the peer sends while a long message is copied is received before that is sent. */
 static void tx_receives_meanwhile(struct kunit *test)
 {
-	struct weft_ddp_hdr want = send_hdr(1), hdr = send_hdr(1);
+	struct weft_ddp_hdr hdr = send_hdr(1, 0, false);
 	struct tx_bench *t = bench_new(test);
 
 	hdr.last = true;
 	send_meanwhile(test, t, 60000, &hdr, true);
 	KUNIT_EXPECT_EQ(test, memcmp(t->e->memory + 100000, "meanwhile", 9), 0);
-	expect_done(test, t, 0x77, IB_WC_SUCCESS);
+	expect_done(test, t->e, 0x77, IB_WC_SUCCESS);
 	drain(test, t);
-	expect_message(test, t, &want, t->e->memory, 60000);
-	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+	expect_message(test, t, send_hdr(1, 0, false), t->e->memory, 60000);
+	expect_done(test, t->e, 0x1000, IB_WC_SUCCESS);
 	expect_end(test, t);
-	bench_free(test, t);
 }
 
 /* So is what arrives while many short messages are laid out, and both sides complete in order. */
@@ -59,63 +53,53 @@ static void tx_answered_amid_many(struct kunit *test)
 {
 	struct weft_ddp_hdr resp = { .opcode = WEFT_RDMAP_READ_RESP, .tagged = true,
 		.last = true, .stag = 1 };
-	struct tx_bench *t = bench_new(test);
-	struct weft_sq_wr *wr;
-	u32 i;
+	struct tx_bench *t = started(test);
 
-	start(test, t, true);
-	wr = end_wr(t->e, WEFT_OP_READ, 200, 9);
-	end_remote(wr, 0);
-	end_post(t->e, wr);
+	end_post_to(t->e, WEFT_OP_READ, 200, 9, 0);
 	end_ring(t->e);
 	drain(test, t);
 	meanwhile.len = fpdu_put(meanwhile.fpdu, &resp, "meanwhile", 9, true);
 	meanwhile.unsent = 1;
 	t->e->fake->loosed = arrive_meanwhile;
-	for (i = 0; i < 32; i++)
+	for (u32 i = 0; i < 32; i++)
 		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 4));
 	end_ring(t->e);
 	KUNIT_EXPECT_EQ(test, meanwhile.unsent, 0U);
 	drain(test, t);
 	KUNIT_EXPECT_EQ(test, memcmp(t->e->memory + 200, "meanwhile", 9), 0);
-	for (i = 0; i <= 32; i++)
-		expect_done(test, t, 0x1000 + i, IB_WC_SUCCESS);
-	bench_free(test, t);
+	for (u32 i = 0; i <= 32; i++)
+		expect_done(test, t->e, 0x1000 + i, IB_WC_SUCCESS);
 }
 
 /* If that ends the connection, the message stops with a whole FPDU before the Terminate. */
 static void tx_fails_meanwhile(struct kunit *test)
 {
-	struct weft_ddp_hdr hdr = send_hdr(1);
+	struct weft_ddp_hdr hdr = send_hdr(1, 0, false);
 	struct tx_bench *t = bench_new(test);
-	struct weft_cqe cqe = {};
-	const u8 *payload;
-	u32 n, all = 0;
+	u32 all = 0;
 
 	hdr.last = true;
 	/* More than a chunk holds. */
 	send_meanwhile(test, t, 300000, &hdr, false);
 	drain(test, t);
 	KUNIT_EXPECT_EQ(test, t->e->failed, 1);
-	while (next_fpdu(test, t, &hdr, &payload, &n)) {
-		if (hdr.opcode != WEFT_RDMAP_SEND)
+	while (next_fpdu(test, t)) {
+		if (t->hdr.opcode != WEFT_RDMAP_SEND)
 			break;
-		KUNIT_EXPECT_EQ(test, memcmp(payload, t->e->memory + all, n), 0);
-		all += n;
+		KUNIT_EXPECT_EQ(test, memcmp(t->payload, t->e->memory + all, t->n), 0);
+		all += t->n;
 	}
-	KUNIT_EXPECT_EQ(test, hdr.opcode, (u8)WEFT_RDMAP_TERMINATE);
+	KUNIT_EXPECT_EQ(test, t->hdr.opcode, (u8)WEFT_RDMAP_TERMINATE);
 	expect_end(test, t);
 	KUNIT_EXPECT_GT(test, all, 0U);
 	KUNIT_EXPECT_LT(test, all, 300000U);
 	/* Nothing is reported before the stream is gone. */
-	KUNIT_EXPECT_FALSE(test, end_poll(t->e, &cqe));
-	bench_free(test, t);
+	expect_none(test, t->e);
 }
 
 /* Another thread, which comes to want the processor when a message is being laid out. */
 static struct {
-	struct completion wants;
-	struct completion had;
+	struct completion wants, had;
 	const struct weft_tx *tx;
 	u64 laid_out;
 } other;
@@ -145,8 +129,7 @@ static u64 laid_out_meanwhile(struct kunit *test, struct tx_bench *t, u32 len)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
 	sched_set_fifo_low(thread);
 	t->e->fake->loosed = wake_other;
-	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, len));
-	end_ring(t->e);
+	end_send(t->e, 0, len);
 	wait_for_completion(&other.had);
 	return other.laid_out;
 }
@@ -154,41 +137,18 @@ static u64 laid_out_meanwhile(struct kunit *test, struct tx_bench *t, u32 len)
 /* A thread that wants the processor has it after a chunk of a long message, not behind the last. */
 static void tx_takes_turns(struct kunit *test)
 {
-	struct weft_ddp_hdr want = send_hdr(1);
 	struct tx_bench *t;
 
 	if (num_online_cpus() > 1)
 		kunit_skip(test, "two processors: the other thread has its own");
-	t = bench_new(test);
-	start(test, t, true);
+	t = started(test);
 	tx_of(t->e->qp)->longest = WEFT_FPDU_ANY_LENGTH;
 	KUNIT_EXPECT_LE(test, laid_out_meanwhile(test, t, 400000), 128ULL << 10);
 	drain(test, t);
-	expect_message(test, t, &want, t->e->memory, 400000);
-	expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+	expect_message(test, t, send_hdr(1, 0, false), t->e->memory, 400000);
+	expect_done(test, t->e, 0x1000, IB_WC_SUCCESS);
 	expect_end(test, t);
-	bench_free(test, t);
 }
 
-static struct kunit_case meanwhile_cases[] = {
-	KUNIT_CASE(tx_receives_meanwhile),
-	KUNIT_CASE(tx_answered_amid_many),
-	KUNIT_CASE(tx_fails_meanwhile),
-	KUNIT_CASE(tx_takes_turns),
-	{}
-};
-
-static int meanwhile_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite meanwhile_suite = {
-	.name = "weft_meanwhile",
-	.suite_init = meanwhile_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = meanwhile_cases,
-};
-
-kunit_test_suite(meanwhile_suite);
+A_SUITE(meanwhile, fake, KUNIT_CASE(tx_receives_meanwhile), KUNIT_CASE(tx_answered_amid_many),
+	KUNIT_CASE(tx_fails_meanwhile), KUNIT_CASE(tx_takes_turns));

@@ -8,7 +8,6 @@
 /* A stream that takes all, and an end with Writes of END_MEMORY. Each takes three rounds. */
 static struct tx_bench *much_to_send(struct kunit *test, bool kernel, u32 writes)
 {
-	struct weft_sq_wr *wr;
 	struct tx_bench *t;
 
 	fake_script.window = MOST;
@@ -16,11 +15,8 @@ static struct tx_bench *much_to_send(struct kunit *test, bool kernel, u32 writes
 	if (kernel)
 		give_to_kernel(test, t->e->b);
 	start(test, t, true);
-	while (writes--) {
-		wr = end_wr(t->e, WEFT_OP_WRITE, 0, END_MEMORY);
-		end_remote(wr, 0);
-		end_post(t->e, wr);
-	}
+	while (writes--)
+		end_post_to(t->e, WEFT_OP_WRITE, 0, END_MEMORY, 0);
 	return t;
 }
 
@@ -29,12 +25,11 @@ static void expect_writes(struct kunit *test, struct tx_bench *t, u32 writes)
 	const struct weft_ddp_hdr want = {
 		.opcode = WEFT_RDMAP_WRITE, .tagged = true, .stag = END_STAG, .to = END_IOVA,
 	};
-	u32 i;
 
 	drain(test, t);
-	for (i = 0; i < writes; i++) {
-		expect_message(test, t, &want, t->e->memory, END_MEMORY);
-		expect_done(test, t, 0x1000 + i, IB_WC_SUCCESS);
+	for (u32 i = 0; i < writes; i++) {
+		expect_message(test, t, want, t->e->memory, END_MEMORY);
+		expect_done(test, t->e, 0x1000 + i, IB_WC_SUCCESS);
 	}
 	expect_end(test, t);
 }
@@ -58,17 +53,16 @@ static void turns_give_way(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, weft_baton_try(&qp->tx_lock, WEFT_WANT_CONN));
 	weft_qp_unlock(qp);
 	expect_writes(test, t, 1);
-	bench_free(test, t);
 }
 
-static void wait_to_go(struct work_struct *work);
-static DECLARE_WORK(blocker, wait_to_go);
 static DECLARE_COMPLETION(go);
 
 static void wait_to_go(struct work_struct *work)
 {
 	wait_for_completion(&go);
 }
+
+static DECLARE_WORK(blocker, wait_to_go);
 
 /* Near its poster the worker sends little, and has another thread send the rest. */
 static void turns_near(struct kunit *test)
@@ -91,22 +85,16 @@ static void turns_near(struct kunit *test)
 	swap(weft_workqueue, blocked);
 	destroy_workqueue(blocked);
 	expect_writes(test, t, 3);
-	bench_free(test, t);
 }
 
-/*
- * Where no pages lie together, FPDUs are of a page, whatever a segment takes and the peer allows;
- * and where there is no page, nothing is sent until there is one.
- */
+/* Where no pages lie together, FPDUs are of a page; where there is none, nothing is sent. */
 static void turns_scarce(struct kunit *test)
 {
 	static const u32 sizes[] = { 1448, 8948, 65484 };
 	const u32 len = 200000;
 	struct tx_bench *t;
-	struct weft_sq_wr *wr;
-	u32 i;
 
-	for (i = 0; i < 8 * ARRAY_SIZE(sizes); i++) {
+	for (u32 i = 0; i < 8 * ARRAY_SIZE(sizes); i++) {
 		bool kernel = i & 1, marked = i & 2, large = i & 4;
 		u32 emss = sizes[i / 8];
 
@@ -119,10 +107,7 @@ static void turns_scarce(struct kunit *test)
 			t->e->b->dev.settings.value[WEFT_SET_FPDU] = WEFT_FPDU_LARGE;
 		t->agreed.marks_out = marked;
 		start(test, t, true);
-		wr = end_wr(t->e, WEFT_OP_WRITE, 0, len);
-		end_remote(wr, 0);
-		end_post(t->e, wr);
-
+		end_post_to(t->e, WEFT_OP_WRITE, 0, len, 0);
 		scarce = (struct scarce){ .pages = true };
 		end_ring(t->e);
 		flush_workqueue(weft_workqueue);
@@ -131,47 +116,27 @@ static void turns_scarce(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, weft_qp_state(t->e->qp), IB_QPS_RTS, "%u kernel %d",
 				    emss, kernel);
 		KUNIT_EXPECT_TRUE(test, timer_delete_sync(&t->e->qp->worker.timer));
-
 		scarce = (struct scarce){ .pages = true, .order = 1 };
 		weft_qp_kick(t->e->qp);
 		drain(test, t);
 		KUNIT_EXPECT_EQ_MSG(test, weft_qp_state(t->e->qp), IB_QPS_RTS, "%u kernel %d",
 				    emss, kernel);
-		expect_done(test, t, 0x1000, IB_WC_SUCCESS);
+		expect_done(test, t->e, 0x1000, IB_WC_SUCCESS);
 		if (!marked) {
 			const struct weft_ddp_hdr want = {
 				.opcode = WEFT_RDMAP_WRITE, .tagged = true, .stag = END_STAG,
 				.to = END_IOVA,
 			};
 
-			expect_message(test, t, &want, t->e->memory, len);
+			expect_message(test, t, want, t->e->memory, len);
 			expect_end(test, t);
 			if (!large)
 				expect_segments(test, t, emss);
 		}
 		scarce = (struct scarce){};
-		bench_free(test, t);
+		end_now(test, t);
 	}
 }
 
-static struct kunit_case turns_cases[] = {
-	KUNIT_CASE(turns_give_way),
-	KUNIT_CASE(turns_near),
-	KUNIT_CASE(turns_scarce),
-	{}
-};
-
-static int turns_suite_init(struct kunit_suite *suite)
-{
-	fake_begin();
-	return bench_suite_init(suite);
-}
-
-static struct kunit_suite turns_suite = {
-	.name = "weft_tx_turns",
-	.suite_init = turns_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = turns_cases,
-};
-
-kunit_test_suite(turns_suite);
+A_SUITE(tx_turns, fake, KUNIT_CASE(turns_give_way), KUNIT_CASE(turns_near),
+	KUNIT_CASE(turns_scarce));

@@ -37,12 +37,20 @@ static void kick_from_timer(struct timer_list *timer)
 	complete(&queues->done);
 }
 
+static void unblock(struct kunit *test, void *unused)
+{
+	complete_all(&queues->go);
+	swap(weft_workqueue, queues->any);
+	swap(weft_near_workqueue, queues->near);
+	destroy_workqueue(queues->any);
+	destroy_workqueue(queues->near);
+}
+
 static struct bench *blocked_bench(struct kunit *test)
 {
 	struct bench *b = setup(test, ORD);
 
-	queues = kunit_kzalloc(test, sizeof(*queues), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, queues);
+	queues = zeroed(test, sizeof(*queues));
 	queues->any = alloc_ordered_workqueue("weft_kunit_any", 0);
 	queues->near = alloc_ordered_workqueue("weft_kunit_near", 0);
 	KUNIT_ASSERT_NOT_NULL(test, queues->any);
@@ -59,17 +67,8 @@ static struct bench *blocked_bench(struct kunit *test)
 	swap(weft_near_workqueue, queues->near);
 	give_to_kernel(test, b);
 	queues->qp = &b->engine.qp;
+	at_end(test, unblock, NULL);
 	return b;
-}
-
-static void unblock(struct bench *b)
-{
-	complete_all(&queues->go);
-	swap(weft_workqueue, queues->any);
-	swap(weft_near_workqueue, queues->near);
-	destroy_workqueue(queues->any);
-	destroy_workqueue(queues->near);
-	teardown(b);
 }
 
 /* Tells whether the worker was started near its poster, and takes that back. */
@@ -88,7 +87,6 @@ static void worker_start(struct kunit *test)
 	b->engine.qp.initiator = false;
 	weft_qp_kick(&b->engine.qp);
 	expect_started(test, b, false, "a thread of the end that answers");
-
 	queue_work(system_highpri_wq, &queues->work);
 	flush_work(&queues->work);
 	expect_started(test, b, true, "a worker of high priority");
@@ -96,14 +94,11 @@ static void worker_start(struct kunit *test)
 	queue_work(system_unbound_wq, &queues->work);
 	flush_work(&queues->work);
 	expect_started(test, b, false, "an ordinary worker");
-
 	b->engine.qp.initiator = false;
 	mod_timer(&queues->timer, jiffies + 1);
 	wait_for_completion(&queues->done);
 	timer_delete_sync(&queues->timer); /* its memory goes */
 	expect_started(test, b, true, "a softirq");
-
-	unblock(b);
 }
 
 /* A program's queue pair has the one worker. */
@@ -117,7 +112,6 @@ static void worker_of_program(struct kunit *test)
 	flush_work(&b->engine.qp.worker.work);
 	KUNIT_EXPECT_EQ(test, wanted_of(&b->engine.qp), BIT(WEFT_WANT_TX));
 	weft_qp_unlock(&b->engine.qp);
-	teardown(b);
 }
 
 /* The worker takes no turn before the connection's lane, however much there is to send. */
@@ -136,7 +130,6 @@ static void worker_behind_lane(struct kunit *test)
 	expect_started(test, b, true, "the lane");
 	qp->worker.work.func(&qp->worker.work);
 	KUNIT_EXPECT_EQ(test, wanted_of(qp), 0UL);
-	unblock(b);
 }
 
 /* A queue pair is freed behind this, so that no item of its worker may be left on either queue. */
@@ -152,15 +145,13 @@ static void worker_end(struct kunit *test)
 	weft_engine_end(&b->engine.qp);
 	KUNIT_EXPECT_FALSE(test, work_pending(&b->engine.qp.consumer->near));
 	KUNIT_EXPECT_FALSE(test, work_pending(&b->engine.qp.worker.work));
-	unblock(b);
 }
 
 /* What starts the worker of one queue pair, as the kernel's own tracepoint tells it. */
 struct watch {
 	struct tracepoint *queued;
 	struct weft_qp *qp;
-	u32 starts;
-	u32 unlocked;
+	u32 starts, unlocked;
 };
 
 static void watch_queued(void *data, int cpu, void *pool, struct work_struct *work)
@@ -194,7 +185,6 @@ static void worker_start_locked(struct kunit *test)
 	struct weft_wq_ctl *ctl = b->engine.qp.sq.mem;
 	struct watch watch = { .qp = &b->engine.qp };
 	const struct ib_send_wr *bad;
-	int ms;
 
 	for_each_kernel_tracepoint(watch_find, &watch);
 	KUNIT_ASSERT_NOT_NULL(test, watch.queued);
@@ -204,11 +194,10 @@ static void worker_start_locked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_post_send(&b->engine.qp.ib, &wr, &bad), 0);
 	KUNIT_EXPECT_EQ(test, watch.starts, 1U);
 	expect_started(test, b, true, "a post");
-
 	b->engine.qp.consumer->gather.until = 0;
 	weft_ring_need_doorbell(&b->engine.qp.sq, true);
 	KUNIT_EXPECT_EQ(test, weft_post_send(&b->engine.qp.ib, &wr, &bad), 0);
-	for (ms = 0; ms < 1000 && READ_ONCE(ctl->need_doorbell); ms++)
+	for (int ms = 0; ms < 1000 && READ_ONCE(ctl->need_doorbell); ms++)
 		usleep_range(1000, 2000);
 	hrtimer_cancel(&b->engine.qp.consumer->gather.timer);
 	KUNIT_EXPECT_EQ(test, watch.starts, 2U);
@@ -216,7 +205,6 @@ static void worker_start_locked(struct kunit *test)
 	tracepoint_probe_unregister(watch.queued, watch_queued, &watch);
 	tracepoint_synchronize_unregister();
 	b->engine.qp.state = IB_QPS_ERR; /* what was posted is completed in error */
-	unblock(b);
 }
 
 /* A run of the worker that had tx_lock before its queue pair's end starts it once more. */
@@ -241,7 +229,6 @@ static void worker_end_beside(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, timer_delete_sync(&qp->worker.timer));
 	KUNIT_EXPECT_FALSE(test, cancel_work_sync(&qp->worker.work));
 	KUNIT_EXPECT_FALSE(test, cancel_work_sync(&qp->consumer->near));
-	unblock(b);
 }
 
 /* Posts that are held have a timer, which starts the worker. */
@@ -262,25 +249,8 @@ static void worker_end_gathering(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, work_busy(b->engine.qp.worker.near), 0U);
 	KUNIT_EXPECT_EQ(test, work_busy(&b->engine.qp.worker.work), 0U);
 	hrtimer_cancel(&gather->timer); /* its memory goes */
-	unblock(b);
 }
 
-static struct kunit_case worker_cases[] = {
-	KUNIT_CASE(worker_start),
-	KUNIT_CASE(worker_start_locked),
-	KUNIT_CASE(worker_of_program),
-	KUNIT_CASE(worker_behind_lane),
-	KUNIT_CASE(worker_end),
-	KUNIT_CASE(worker_end_beside),
-	KUNIT_CASE(worker_end_gathering),
-	{}
-};
-
-static struct kunit_suite worker_suite = {
-	.name = "weft_worker",
-	.suite_init = bench_suite_init,
-	.suite_exit = bench_suite_exit,
-	.test_cases = worker_cases,
-};
-
-kunit_test_suite(worker_suite);
+A_SUITE(worker, bench, KUNIT_CASE(worker_start), KUNIT_CASE(worker_start_locked),
+	KUNIT_CASE(worker_of_program), KUNIT_CASE(worker_behind_lane), KUNIT_CASE(worker_end),
+	KUNIT_CASE(worker_end_beside), KUNIT_CASE(worker_end_gathering));
