@@ -45,20 +45,18 @@ class CqExTest : public QueuePairTest {
     ASSERT_NE(qp_, nullptr);
   }
   ibv_cq_init_attr_ex init_attr() {
-    ibv_cq_init_attr_ex attr = {};
-    attr.cqe = kCqe;
-    attr.cq_context = this;
-    attr.channel = channel_;
-    attr.wc_flags = IBV_WC_STANDARD_FLAGS | kStamps;
+    ibv_cq_init_attr_ex attr = {.cqe = kCqe,
+                                .cq_context = this,
+                                .channel = channel_,
+                                .wc_flags = IBV_WC_STANDARD_FLAGS | kStamps};
     return attr;
   }
   void add(uint64_t wr_id, uint8_t opcode, uint8_t flags = 0, uint8_t status = 0) const {
-    weft_cqe cqe = {};
-    cqe.wr_id = wr_id;
-    cqe.timestamp = 1000 + wr_id;
-    cqe.qp_num = qp_->qp_num;
-    cqe.byte_len = static_cast<uint32_t>(wr_id * 2);
-    cqe.ex = 0x5a5a;
+    weft_cqe cqe = {.wr_id = wr_id,
+                    .timestamp = 1000 + wr_id,
+                    .qp_num = qp_->qp_num,
+                    .byte_len = static_cast<uint32_t>(wr_id * 2),
+                    .ex = 0x5a5a};
     ASSERT_TRUE(kernel().complete(cq_->handle, cqe, flags, status, opcode));
   }
   uint32_t consumer() const { return kernel().cq(cq_->handle).ring.control()->consumer; }
@@ -277,8 +275,7 @@ TEST_F(CqExTest, WithoutStampsTheKernelIsNotAskedForThem) {
   ASSERT_NE(plain, nullptr) << strerror(errno);
   EXPECT_EQ(kernel().cq(plain->handle).flags, 0U);
   EXPECT_EQ(plain->read_completion_ts, nullptr);
-  weft_cqe cqe = {};
-  cqe.wr_id = 9;
+  weft_cqe cqe = {.wr_id = 9};
   ASSERT_TRUE(kernel().complete(plain->handle, cqe, 0, 0, WEFT_OP_SEND));
   ASSERT_EQ(ibv_start_poll(plain, &poll_), 0);
   EXPECT_EQ(plain->wr_id, 9U);
@@ -319,9 +316,8 @@ TEST_F(QueuePairTest, AResizedQueueGoesOn) {
 }
 
 TEST_F(QueuePairTest, ModerationIsTheKernels) {
-  ibv_modify_cq_attr attr = {};
-  attr.attr_mask = IBV_CQ_ATTR_MODERATE;
-  attr.moderate = {.cq_count = 16, .cq_period = 500};
+  ibv_modify_cq_attr attr = {.attr_mask = IBV_CQ_ATTR_MODERATE,
+                             .moderate = {.cq_count = 16, .cq_period = 500}};
   ASSERT_EQ(ibv_modify_cq(cq_, &attr), 0);
   EXPECT_EQ(kernel().cq(cq_->handle).moderation.cq_count, 16U);
   EXPECT_EQ(kernel().cq(cq_->handle).moderation.cq_period, 500U);
@@ -369,8 +365,7 @@ TEST_F(ObjectTest, Clocks) {
   EXPECT_EQ(attr.completion_timestamp_mask, UINT64_MAX);
   EXPECT_EQ(attr.hca_core_clock, 1000000U);
   EXPECT_EQ(attr.odp_caps.general_caps, 0U);
-  ibv_values_ex values = {};
-  values.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+  ibv_values_ex values = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
   const int64_t before = now(CLOCK_MONOTONIC_RAW);
   ASSERT_EQ(ibv_query_rt_values_ex(context_, &values), 0);
   EXPECT_EQ(values.comp_mask, static_cast<uint32_t>(IBV_VALUES_MASK_RAW_CLOCK));
@@ -385,9 +380,7 @@ TEST_F(ObjectTest, ParentDomains) {
   ibv_td_init_attr td_attr = {.comp_mask = 0};
   ibv_td* td = ibv_alloc_td(context_, &td_attr);
   ASSERT_NE(td, nullptr);
-  ibv_parent_domain_init_attr attr = {};
-  attr.pd = pd_;
-  attr.td = td;
+  ibv_parent_domain_init_attr attr = {.pd = pd_, .td = td};
   ibv_pd* parent = ibv_alloc_parent_domain(context_, &attr);
   ASSERT_NE(parent, nullptr) << strerror(errno);
   EXPECT_EQ(parent->handle, pd_->handle);
@@ -410,17 +403,14 @@ TEST_F(ObjectTest, ParentDomains) {
   EXPECT_EQ(errno, EOPNOTSUPP);
 
   // Everything can be made in it.
-  ibv_cq_init_attr_ex cq_attr = {};
-  cq_attr.cqe = 4;
-  cq_attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD;
-  cq_attr.parent_domain = parent;
+  ibv_cq_init_attr_ex cq_attr = {
+      .cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = parent};
   ibv_cq_ex* cq = ibv_create_cq_ex(context_, &cq_attr);
   ASSERT_NE(cq, nullptr) << strerror(errno);
   char buffer[8];
   ibv_mr* mr = ibv_reg_mr(parent, buffer, sizeof(buffer), 0);
   ASSERT_NE(mr, nullptr);
-  ibv_srq_init_attr srq_attr = {};
-  srq_attr.attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 0};
+  ibv_srq_init_attr srq_attr = {.attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 0}};
   ibv_srq* srq = ibv_create_srq(parent, &srq_attr);
   ASSERT_NE(srq, nullptr);
   ibv_qp_init_attr qp_attr = {};

@@ -146,8 +146,7 @@ int FakeKernel::create_cq(uint64_t user_handle, uint32_t cqe, int32_t channel, u
     return EINVAL;
   }
   auto made = std::make_unique<FakeCq>();
-  weft_create_cq_resp resp = {};
-  resp.cqe = std::bit_ceil(cqe);
+  weft_create_cq_resp resp = {.cqe = std::bit_ceil(cqe)};
   void* memory = new_ring(WEFT_RING_OFFSET + resp.cqe * sizeof(weft_cqe), &resp.ring);
   made->ring = KernelCompletionQueue(memory, resp.cqe);
   made->user_handle = user_handle;
@@ -162,8 +161,7 @@ int FakeKernel::create_cq(uint64_t user_handle, uint32_t cqe, int32_t channel, u
 int FakeKernel::resize_cq(const uint8_t* request, uint64_t response) {
   const auto& cmd = as<ib_uverbs_resize_cq>(request);
   FakeCq& queue = cq(cmd.cq_handle);
-  weft_create_cq_resp resp = {};
-  resp.cqe = std::bit_ceil(cmd.cqe);
+  weft_create_cq_resp resp = {.cqe = std::bit_ceil(cmd.cqe)};
   if (queue.ring.unpolled() > resp.cqe) {
     return EINVAL;
   }
@@ -182,10 +180,8 @@ int FakeKernel::create_srq(const uint8_t* request, uint64_t response) {
     return EINVAL;
   }
   auto made = std::make_unique<FakeSrq>();
-  weft_create_srq_resp resp = {};
-  resp.entries = std::bit_ceil(cmd.max_wr);
-  resp.max_sge = cmd.max_sge;
-  resp.srq_num = next_handle_ + 2000;
+  weft_create_srq_resp resp = {
+      .entries = std::bit_ceil(cmd.max_wr), .max_sge = cmd.max_sge, .srq_num = next_handle_ + 2000};
   made->ring = KernelRecvQueue(
       new_ring(WEFT_RING_OFFSET + resp.entries * weft_rq_stride(resp.max_sge), &resp.ring),
       resp.entries, resp.max_sge);
@@ -239,9 +235,9 @@ int FakeKernel::create_qp(const uint8_t* request, uint64_t response) {
   const uint32_t caps[] = {cmd.max_send_wr, cmd.max_recv_wr, cmd.max_send_sge, cmd.max_recv_sge,
                            cmd.max_inline_data};
   memcpy(made->caps, caps, sizeof(caps));
-  weft_create_qp_resp resp = {};
-  resp.sq_max_blocks = std::max(weft_sq_blocks_for_sge(cmd.max_send_sge),
-                                weft_sq_blocks_for_inline(cmd.max_inline_data));
+  weft_create_qp_resp resp = {.sq_max_blocks =
+                                  std::max(weft_sq_blocks_for_sge(cmd.max_send_sge),
+                                           weft_sq_blocks_for_inline(cmd.max_inline_data))};
   if (resp.sq_max_blocks > kSqMaxBlocks) {
     return EINVAL;
   }
@@ -329,19 +325,16 @@ int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t respo
       return 0;
     }
     case IB_USER_VERBS_CMD_QUERY_DEVICE: {
-      ib_uverbs_query_device_resp resp = {};
-      resp.fw_ver = uint64_t{1} << 32 | uint64_t{2} << 16 | 3;
-      resp.max_qp = 4711;
-      resp.max_sge = WEFT_MAX_SGE;
-      resp.phys_port_cnt = 1;
+      ib_uverbs_query_device_resp resp = {.fw_ver = uint64_t{1} << 32 | uint64_t{2} << 16 | 3,
+                                          .max_qp = 4711,
+                                          .max_sge = WEFT_MAX_SGE,
+                                          .phys_port_cnt = 1};
       answer(response, resp);
       return 0;
     }
     case IB_USER_VERBS_CMD_QUERY_PORT: {
-      ib_uverbs_query_port_resp resp = {};
-      resp.state = IBV_PORT_ACTIVE;
-      resp.gid_tbl_len = 1;
-      resp.link_layer = IBV_LINK_LAYER_ETHERNET;
+      ib_uverbs_query_port_resp resp = {
+          .gid_tbl_len = 1, .state = IBV_PORT_ACTIVE, .link_layer = IBV_LINK_LAYER_ETHERNET};
       answer(response, resp);
       return 0;
     }
@@ -406,10 +399,8 @@ int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t respo
       return modify_srq(request);
     case IB_USER_VERBS_CMD_QUERY_SRQ: {
       const FakeSrq& queue = srq(as<ib_uverbs_query_srq>(request).srq_handle);
-      ib_uverbs_query_srq_resp resp = {};
-      resp.max_wr = queue.max_wr;
-      resp.max_sge = queue.max_sge;
-      resp.srq_limit = queue.limit;
+      ib_uverbs_query_srq_resp resp = {
+          .max_wr = queue.max_wr, .max_sge = queue.max_sge, .srq_limit = queue.limit};
       answer(response, resp);
       return 0;
     }
@@ -427,8 +418,7 @@ int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t respo
       if (it == cqs_.end()) {
         return EINVAL;
       }
-      ib_uverbs_destroy_cq_resp resp = {};
-      resp.comp_events_reported = it->second->events_reported;
+      ib_uverbs_destroy_cq_resp resp = {.comp_events_reported = it->second->events_reported};
       answer(response, resp);
       cqs_.erase(it);
       return 0;

@@ -100,16 +100,15 @@ class QueuePairTest : public ObjectTest {
   }
 
   ibv_qp* create_qp(bool sq_sig_all = false) {
-    ibv_qp_init_attr attr = {};
-    attr.send_cq = cq_;
-    attr.recv_cq = cq_;
-    attr.qp_type = IBV_QPT_RC;
-    attr.sq_sig_all = sq_sig_all;
-    attr.cap = {.max_send_wr = kSendWr,
-                .max_recv_wr = kRecvWr,
-                .max_send_sge = kSendSge,
-                .max_recv_sge = kRecvSge,
-                .max_inline_data = kInline};
+    ibv_qp_init_attr attr = {.send_cq = cq_,
+                             .recv_cq = cq_,
+                             .cap = {.max_send_wr = kSendWr,
+                                     .max_recv_wr = kRecvWr,
+                                     .max_send_sge = kSendSge,
+                                     .max_recv_sge = kRecvSge,
+                                     .max_inline_data = kInline},
+                             .qp_type = IBV_QPT_RC,
+                             .sq_sig_all = sq_sig_all};
     ibv_qp* qp = ibv_create_qp(pd_, &attr);
     if (qp != nullptr) {
       EXPECT_EQ(attr.cap.max_send_wr, kSendWr);
@@ -122,20 +121,15 @@ class QueuePairTest : public ObjectTest {
   FakeQp& fake() const { return kernel().qp(qp_->handle); }
 
   static int move(ibv_qp* qp, ibv_qp_state state) {
-    ibv_qp_attr attr = {};
-    attr.qp_state = state;
+    ibv_qp_attr attr = {.qp_state = state};
     return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
   }
   void ready() const { ASSERT_EQ(move(qp_, IBV_QPS_RTS), 0); }
 
   // A write of one SGE; links to `next`.
   static ibv_send_wr send_wr(uint64_t wr_id, ibv_sge* sge, ibv_send_wr* next = nullptr) {
-    ibv_send_wr wr = {};
-    wr.wr_id = wr_id;
-    wr.next = next;
-    wr.sg_list = sge;
-    wr.num_sge = 1;
-    wr.opcode = IBV_WR_RDMA_WRITE;
+    ibv_send_wr wr = {
+        .wr_id = wr_id, .next = next, .sg_list = sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
     wr.wr.rdma.remote_addr = 0xabc000 + wr_id;
     wr.wr.rdma.rkey = 77;
     return wr;
@@ -151,9 +145,7 @@ class QueuePairTest : public ObjectTest {
 
   void complete(uint64_t wr_id, const ibv_qp* qp, uint8_t opcode = WEFT_OP_SEND,
                 bool solicited = false) const {
-    weft_cqe cqe = {};
-    cqe.wr_id = wr_id;
-    cqe.qp_num = qp->qp_num;
+    weft_cqe cqe = {.wr_id = wr_id, .qp_num = qp->qp_num};
     EXPECT_TRUE(kernel().complete(cq_->handle, cqe, 0, IBV_WC_SUCCESS, opcode, solicited));
   }
   std::vector<uint64_t> poll_all() const {

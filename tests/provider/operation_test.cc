@@ -149,13 +149,12 @@ TEST_F(OperationTest, MemoryWindows) {
   EXPECT_EQ(two->pd, pd_);
 
   // Type 1: the library makes the key.
-  ibv_mw_bind bind = {};
-  bind.wr_id = 11;
-  bind.send_flags = IBV_SEND_SIGNALED;
-  bind.bind_info = {.mr = mr,
-                    .addr = reinterpret_cast<uintptr_t>(buffer) + 8,
-                    .length = 16,
-                    .mw_access_flags = IBV_ACCESS_REMOTE_READ};
+  ibv_mw_bind bind = {.wr_id = 11,
+                      .send_flags = IBV_SEND_SIGNALED,
+                      .bind_info = {.mr = mr,
+                                    .addr = reinterpret_cast<uintptr_t>(buffer) + 8,
+                                    .length = 16,
+                                    .mw_access_flags = IBV_ACCESS_REMOTE_READ}};
   const uint32_t old_key = one->rkey;
   ASSERT_EQ(ibv_bind_mw(qp_, one, &bind), 0);
   EXPECT_EQ(one->rkey, ibv_inc_rkey(old_key));
@@ -219,9 +218,10 @@ TEST_F(OperationTest, BindsThatCannotBe) {
   ASSERT_NE(mr, nullptr);
   ASSERT_NE(one, nullptr);
   ASSERT_NE(two, nullptr);
-  ibv_mw_bind bind = {};
-  bind.bind_info = {
-      .mr = mr, .addr = reinterpret_cast<uintptr_t>(buffer), .length = 16, .mw_access_flags = 0};
+  ibv_mw_bind bind = {.bind_info = {.mr = mr,
+                                    .addr = reinterpret_cast<uintptr_t>(buffer),
+                                    .length = 16,
+                                    .mw_access_flags = 0}};
   const uint32_t key = one->rkey;
   auto wr = send_wr(12, nullptr);
   wr.num_sge = 0;

@@ -213,8 +213,7 @@ TEST_F(QueuePairTest, EveryOperationArrives) {
   ibv_sge sges[kSendSge] = {{.addr = 1, .length = 2, .lkey = 3},
                             {.addr = 4, .length = 5, .lkey = 6},
                             {.addr = 7, .length = 8, .lkey = 9}};
-  ibv_send_wr wr = {};
-  wr.sg_list = sges;
+  ibv_send_wr wr = {.sg_list = sges};
   SendEntry entry;
 
   wr.wr_id = 10;
@@ -414,15 +413,14 @@ TEST_F(QueuePairTest, PostingUntilFullOverflowsNoCompletionQueue) {
 }
 
 TEST_F(QueuePairTest, AQueueThatPromisesNothingTakesNothing) {
-  ibv_qp_init_attr attr = {};
-  attr.send_cq = cq_;
-  attr.recv_cq = cq_;
-  attr.qp_type = IBV_QPT_RC;
-  attr.cap = {.max_send_wr = 0,
-              .max_recv_wr = 0,
-              .max_send_sge = 1,
-              .max_recv_sge = 1,
-              .max_inline_data = 0};
+  ibv_qp_init_attr attr = {.send_cq = cq_,
+                           .recv_cq = cq_,
+                           .cap = {.max_send_wr = 0,
+                                   .max_recv_wr = 0,
+                                   .max_send_sge = 1,
+                                   .max_recv_sge = 1,
+                                   .max_inline_data = 0},
+                           .qp_type = IBV_QPT_RC};
   ibv_qp* qp = ibv_create_qp(pd_, &attr);
   ASSERT_NE(qp, nullptr) << strerror(errno);
   ASSERT_EQ(move(qp, IBV_QPS_RTS), 0);
@@ -601,11 +599,7 @@ TEST_F(QueuePairTest, CompletionsAreTranslated) {
   };
   uint64_t id = 100;
   for (const Case& one : cases) {
-    weft_cqe cqe = {};
-    cqe.wr_id = ++id;
-    cqe.qp_num = qp_->qp_num;
-    cqe.byte_len = 4096;
-    cqe.ex = 0x5a5a;
+    weft_cqe cqe = {.wr_id = ++id, .qp_num = qp_->qp_num, .byte_len = 4096, .ex = 0x5a5a};
     ASSERT_TRUE(kernel().complete(cq_->handle, cqe, one.flags, one.status, one.opcode));
     ibv_wc wc;
     memset(&wc, 0xee, sizeof(wc));
@@ -668,10 +662,7 @@ TEST_F(QueuePairTest, Events) {
 // A program may write a work request of operation 0 into its ring by hand. Its error
 // is no less an error.
 TEST_F(QueuePairTest, AnErrorOfNoOperationIsPolled) {
-  weft_cqe cqe = {};
-  cqe.wr_id = 77;
-  cqe.qp_num = qp_->qp_num;
-  cqe.ex = WEFT_VE_OPCODE;
+  weft_cqe cqe = {.wr_id = 77, .qp_num = qp_->qp_num, .ex = WEFT_VE_OPCODE};
   ASSERT_TRUE(kernel().complete(cq_->handle, cqe, 0, IBV_WC_LOC_QP_OP_ERR, 0));
   ibv_wc wc = {};
   ASSERT_EQ(ibv_poll_cq(cq_, 1, &wc), 1);

@@ -42,8 +42,7 @@ TEST_F(ObjectTest, CompletionQueuesThatCannotBe) {
   }
   EXPECT_EQ(ibv_create_cq(context_, 4, nullptr, nullptr, -1), nullptr);
   EXPECT_EQ(errno, EINVAL);
-  ibv_cq_init_attr_ex attr = {};
-  attr.cqe = INT_MAX + 1U;
+  ibv_cq_init_attr_ex attr = {.cqe = INT_MAX + 1U};
   EXPECT_EQ(ibv_create_cq_ex(context_, &attr), nullptr);
   EXPECT_EQ(errno, EINVAL);
   attr.cqe = 4;
@@ -65,8 +64,7 @@ TEST_F(QueuePairTest, RefusedDestroyLeavesQueuesUsable) {
   kernel().fail(IB_USER_VERBS_CMD_DESTROY_CQ, EBUSY);
   EXPECT_EQ(ibv_destroy_cq(cq_), EBUSY);
   EXPECT_EQ(poll_all(), Ids{7});
-  ibv_srq_init_attr attr = {};
-  attr.attr = {.max_wr = 2, .max_sge = 1, .srq_limit = 0};
+  ibv_srq_init_attr attr = {.attr = {.max_wr = 2, .max_sge = 1, .srq_limit = 0}};
   ibv_srq* srq = ibv_create_srq(pd_, &attr);
   ASSERT_NE(srq, nullptr);
   kernel().fail(IB_USER_VERBS_CMD_DESTROY_SRQ, EBUSY);
@@ -89,20 +87,17 @@ TEST_F(QueuePairTest, RefusedResetForgetsNothing) {
 TEST_F(QueuePairTest, BothQueuesForgetADestroyedOne) {
   ibv_cq* other = ibv_create_cq(context_, kCqe, nullptr, nullptr, 0);
   ASSERT_NE(other, nullptr);
-  ibv_qp_init_attr attr = {};
-  attr.send_cq = cq_;
-  attr.recv_cq = other;
-  attr.qp_type = IBV_QPT_RC;
-  attr.cap = {.max_send_wr = 1,
-              .max_recv_wr = 1,
-              .max_send_sge = 1,
-              .max_recv_sge = 1,
-              .max_inline_data = 0};
+  ibv_qp_init_attr attr = {.send_cq = cq_,
+                           .recv_cq = other,
+                           .cap = {.max_send_wr = 1,
+                                   .max_recv_wr = 1,
+                                   .max_send_sge = 1,
+                                   .max_recv_sge = 1,
+                                   .max_inline_data = 0},
+                           .qp_type = IBV_QPT_RC};
   ibv_qp* qp = ibv_create_qp(pd_, &attr);
   ASSERT_NE(qp, nullptr);
-  weft_cqe cqe = {};
-  cqe.wr_id = 5;
-  cqe.qp_num = qp->qp_num;
+  weft_cqe cqe = {.wr_id = 5, .qp_num = qp->qp_num};
   EXPECT_TRUE(kernel().complete(other->handle, cqe, 0, IBV_WC_SUCCESS, WEFT_OP_RECV));
   complete(6, qp);
   complete(7, qp_);
@@ -125,9 +120,10 @@ TEST_F(QueuePairTest, ABindThatFindsNoRoom) {
     ASSERT_EQ(post(&wr), 0);
   }
   const uint32_t key = mw->rkey;
-  ibv_mw_bind bind = {};
-  bind.bind_info = {
-      .mr = mr, .addr = reinterpret_cast<uintptr_t>(buffer), .length = 16, .mw_access_flags = 0};
+  ibv_mw_bind bind = {.bind_info = {.mr = mr,
+                                    .addr = reinterpret_cast<uintptr_t>(buffer),
+                                    .length = 16,
+                                    .mw_access_flags = 0}};
   EXPECT_EQ(ibv_bind_mw(qp_, mw, &bind), ENOMEM);
   EXPECT_EQ(mw->rkey, key);
   EXPECT_EQ(ibv_dealloc_mw(mw), 0);

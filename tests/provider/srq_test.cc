@@ -35,9 +35,8 @@ class SrqTest : public QueuePairTest {
     QueuePairTest::TearDown();
   }
   ibv_srq* create_srq() {
-    ibv_srq_init_attr attr = {};
-    attr.srq_context = this;
-    attr.attr = {.max_wr = kMaxWr, .max_sge = kMaxSge, .srq_limit = 2};
+    ibv_srq_init_attr attr = {.srq_context = this,
+                              .attr = {.max_wr = kMaxWr, .max_sge = kMaxSge, .srq_limit = 2}};
     ibv_srq* srq = ibv_create_srq(pd_, &attr);
     if (srq != nullptr) {
       EXPECT_EQ(attr.attr.max_wr, kEntries) << "what was granted";
@@ -143,16 +142,15 @@ TEST_F(SrqTest, CreationUnwinds) {
 }
 
 TEST_F(SrqTest, AQueuePairWithOneHasNoReceiveQueue) {
-  ibv_qp_init_attr attr = {};
-  attr.send_cq = cq_;
-  attr.recv_cq = cq_;
-  attr.srq = srq_;
-  attr.qp_type = IBV_QPT_RC;
-  attr.cap = {.max_send_wr = 1,
-              .max_recv_wr = 0,
-              .max_send_sge = 1,
-              .max_recv_sge = 0,
-              .max_inline_data = 0};
+  ibv_qp_init_attr attr = {.send_cq = cq_,
+                           .recv_cq = cq_,
+                           .srq = srq_,
+                           .cap = {.max_send_wr = 1,
+                                   .max_recv_wr = 0,
+                                   .max_send_sge = 1,
+                                   .max_recv_sge = 0,
+                                   .max_inline_data = 0},
+                           .qp_type = IBV_QPT_RC};
   ibv_qp* qp = ibv_create_qp(pd_, &attr);
   ASSERT_NE(qp, nullptr) << strerror(errno);
   EXPECT_EQ(qp->srq, srq_);

@@ -49,21 +49,17 @@ class ThreadsTest : public ObjectTest {
     ObjectTest::SetUp();
     channel_ = ibv_create_comp_channel(context_);
     ASSERT_NE(channel_, nullptr);
-    ibv_cq_init_attr_ex cq_attr = {};
-    cq_attr.cqe = kCqe;
-    cq_attr.channel = channel_;
-    cq_attr.wc_flags = IBV_WC_STANDARD_FLAGS;
+    ibv_cq_init_attr_ex cq_attr = {
+        .cqe = kCqe, .channel = channel_, .wc_flags = IBV_WC_STANDARD_FLAGS};
     cq_ex_ = ibv_create_cq_ex(context_, &cq_attr);
     ASSERT_NE(cq_ex_, nullptr) << strerror(errno);
     cq_ = ibv_cq_ex_to_cq(cq_ex_);
-    ibv_srq_init_attr srq_attr = {};
-    srq_attr.attr = {.max_wr = kDepth, .max_sge = 1, .srq_limit = 0};
+    ibv_srq_init_attr srq_attr = {.attr = {.max_wr = kDepth, .max_sge = 1, .srq_limit = 0}};
     srq_ = ibv_create_srq(pd_, &srq_attr);
     ASSERT_NE(srq_, nullptr);
     qp_ = create_qp();
     ASSERT_NE(qp_, nullptr) << strerror(errno);
-    ibv_qp_attr attr = {};
-    attr.qp_state = IBV_QPS_RTS;
+    ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS};
     ASSERT_EQ(ibv_modify_qp(qp_, &attr, IBV_QP_STATE), 0);
   }
   void TearDown() override {
@@ -75,19 +71,18 @@ class ThreadsTest : public ObjectTest {
   }
 
   ibv_qp* create_qp() {
-    ibv_qp_init_attr_ex attr = {};
-    attr.send_cq = cq_;
-    attr.recv_cq = cq_;
-    attr.srq = srq_;
-    attr.qp_type = IBV_QPT_RC;
-    attr.cap = {.max_send_wr = kDepth,
-                .max_recv_wr = 0,
-                .max_send_sge = 4,
-                .max_recv_sge = 0,
-                .max_inline_data = 64};
-    attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-    attr.pd = pd_;
-    attr.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE;
+    ibv_qp_init_attr_ex attr = {.send_cq = cq_,
+                                .recv_cq = cq_,
+                                .srq = srq_,
+                                .cap = {.max_send_wr = kDepth,
+                                        .max_recv_wr = 0,
+                                        .max_send_sge = 4,
+                                        .max_recv_sge = 0,
+                                        .max_inline_data = 64},
+                                .qp_type = IBV_QPT_RC,
+                                .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+                                .pd = pd_,
+                                .send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE};
     return ibv_create_qp_ex(context_, &attr);
   }
 
@@ -238,9 +233,7 @@ class ThreadsTest : public ObjectTest {
   }
   bool has_room() const { return kernel().cq(cq_->handle).ring.unpolled() < kCqe / 2; }
   void complete(uint64_t wr_id, uint8_t opcode) {
-    weft_cqe cqe = {};
-    cqe.wr_id = wr_id;
-    cqe.qp_num = qp_->qp_num;
+    weft_cqe cqe = {.wr_id = wr_id, .qp_num = qp_->qp_num};
     if (!kernel().complete(cq_->handle, cqe, 0, IBV_WC_SUCCESS, opcode)) {
       failed_ = true;
     }

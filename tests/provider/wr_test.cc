@@ -42,19 +42,18 @@ class WrTest : public QueuePairTest {
   }
 
   ibv_qp_init_attr_ex init_attr() {
-    ibv_qp_init_attr_ex attr = {};
-    attr.qp_context = this;
-    attr.send_cq = cq_;
-    attr.recv_cq = cq_;
-    attr.cap = {.max_send_wr = kBatch,
-                .max_recv_wr = kRecvWr,
-                .max_send_sge = kSendSge,
-                .max_recv_sge = kRecvSge,
-                .max_inline_data = kInline};
-    attr.qp_type = IBV_QPT_RC;
-    attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-    attr.pd = pd_;
-    attr.send_ops_flags = kAllOps;
+    ibv_qp_init_attr_ex attr = {.qp_context = this,
+                                .send_cq = cq_,
+                                .recv_cq = cq_,
+                                .cap = {.max_send_wr = kBatch,
+                                        .max_recv_wr = kRecvWr,
+                                        .max_send_sge = kSendSge,
+                                        .max_recv_sge = kRecvSge,
+                                        .max_inline_data = kInline},
+                                .qp_type = IBV_QPT_RC,
+                                .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+                                .pd = pd_,
+                                .send_ops_flags = kAllOps};
     return attr;
   }
 

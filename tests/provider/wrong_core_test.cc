@@ -168,9 +168,7 @@ TEST_F(WrongCoreTest, OneOperationMoreOrLessIsNoticed) {
 TEST_F(WrongCoreTest, AnotherDescriptionOfADeviceIsNoticed) {
   expect_refused(false, "so that the plugin is loaded");
   ASSERT_NE(registered, nullptr);
-  verbs_sysfs_dev described = {};
-  described.driver_id = WEFT_DRIVER_ID;
-  described.abi_ver = WEFT_ABI_VERSION;
+  verbs_sysfs_dev described = {.driver_id = WEFT_DRIVER_ID, .abi_ver = WEFT_ABI_VERSION};
   verbs_device* device = registered->alloc_device(&described);
   ASSERT_NE(device, nullptr);
   registered->uninit_device(device);

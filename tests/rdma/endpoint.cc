@@ -42,9 +42,7 @@ void Endpoint::create_domain(const Shape& shape) {
   if (shape.domain) {
     ibv_td_init_attr thread{};
     thread_ = own(ibv_alloc_td(context(), &thread), "ibv_alloc_td");
-    ibv_parent_domain_init_attr parent{};
-    parent.pd = pd_;
-    parent.td = thread_.get();
+    ibv_parent_domain_init_attr parent{.pd = pd_, .td = thread_.get()};
     parent_ = own(ibv_alloc_parent_domain(context(), &parent), "ibv_alloc_parent_domain");
     pd_ = parent_.get();
   }
@@ -55,10 +53,8 @@ Owned<ibv_cq> Endpoint::create_cq(const Shape& shape, ibv_comp_channel* channel)
     return own(ibv_create_cq(context(), static_cast<int>(shape.cq_entries), nullptr, channel, 0),
                "ibv_create_cq");
   }
-  ibv_cq_init_attr_ex init{};
-  init.cqe = shape.cq_entries;
-  init.channel = channel;
-  init.wc_flags = IBV_WC_STANDARD_FLAGS;
+  ibv_cq_init_attr_ex init{
+      .cqe = shape.cq_entries, .channel = channel, .wc_flags = IBV_WC_STANDARD_FLAGS};
   if (shape.stamps) {
     init.wc_flags |= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
     init.wc_flags |= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
@@ -89,19 +85,18 @@ void Endpoint::create_srq(const Shape& shape) {
 void Endpoint::create_queue_pair(const Shape& shape) {
   const std::uint32_t sge = std::min(shape.sge, static_cast<std::uint32_t>(device_.max_sge));
   for (std::uint32_t inline_bytes : {shape.inline_bytes, 64U, 0U}) {
-    ibv_qp_init_attr_ex init{};
-    init.send_cq = send_cq();
-    init.recv_cq = recv_cq();
-    init.srq = srq_;
-    init.cap = {.max_send_wr = shape.send_wr,
-                .max_recv_wr = shape.recv_wr,
-                .max_send_sge = sge,
-                .max_recv_sge = sge,
-                .max_inline_data = inline_bytes};
-    init.qp_type = IBV_QPT_RC;
-    init.sq_sig_all = shape.signal_all ? 1 : 0;
-    init.comp_mask = IBV_QP_INIT_ATTR_PD;
-    init.pd = pd_;
+    ibv_qp_init_attr_ex init{.send_cq = send_cq(),
+                             .recv_cq = recv_cq(),
+                             .srq = srq_,
+                             .cap = {.max_send_wr = shape.send_wr,
+                                     .max_recv_wr = shape.recv_wr,
+                                     .max_send_sge = sge,
+                                     .max_recv_sge = sge,
+                                     .max_inline_data = inline_bytes},
+                             .qp_type = IBV_QPT_RC,
+                             .sq_sig_all = shape.signal_all ? 1 : 0,
+                             .comp_mask = IBV_QP_INIT_ATTR_PD,
+                             .pd = pd_};
     if (shape.extended) {
       init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
       init.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |

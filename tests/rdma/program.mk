@@ -13,7 +13,7 @@ program ?= $(name)
 with ?= $(patsubst $(shared)/%.cc,%,$(wildcard $(shared)/*.cc))
 CXX ?= g++
 CXXFLAGS ?= -O2 -g
-flags := -std=c++20 -Wall -Wextra -Werror -MMD -MP -I$(shared) -I$(shared)/../../kernel/uapi
+flags := -std=c++20 -Wall -Wextra -Werror -Wno-missing-field-initializers -MMD -MP -I$(shared) -I$(shared)/../../kernel/uapi
 
 objects := $(patsubst $(here)%.cc,$(out)/%.o,$(wildcard $(here)*.cc)) \
 	$(with:%=$(out)/rdma/%.o)

@@ -3,11 +3,15 @@
 // could not say it.
 #pragma once
 
+#include <fcntl.h>
+
 #include <array>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
+#include <new>
 #include <string>
+
+#include "descriptor.h"
+#include "pages.h"
 
 namespace rdma::storm {
 
@@ -31,7 +35,18 @@ using Counts = std::array<std::atomic<std::uint64_t>, kCounts>;
 
 // The counts of that file, which is made if it is not there; or of this process alone, without a
 // name. Throws Failure.
-Counts& counts(const std::string& file = "");
+inline Counts& counts(const std::string& file = "") {
+  static Counts alone{};
+  static Counts* chosen = &alone;
+  if (file.empty()) {
+    return *chosen;
+  }
+  const Descriptor shared(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  must(ftruncate(shared.number(), sizeof(Counts)), "writing " + file);
+  static const Pages pages(sizeof(Counts), MAP_SHARED, shared.number());
+  chosen = std::launder(reinterpret_cast<Counts*>(pages.bytes()));
+  return *chosen;
+}
 
 inline void count(Count which, std::uint64_t by = 1) {
   counts()[which].fetch_add(by, std::memory_order_relaxed);

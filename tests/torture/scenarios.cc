@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "scenarios.h"
 
+#include <linux/netlink.h>
+#include <rdma/rdma_netlink.h>
+#include <sys/socket.h>
+
 #include <array>
 #include <filesystem>
 
-#include "netlink.h"
 #include "netns.h"
 
 namespace rdma::torture {
@@ -16,15 +19,149 @@ constexpr int kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_A
 
 // Few pages, since each is an allocation that can fail.
 Shape small() {
-  Shape shape;
-  shape.arena = 128U << 10;
-  shape.access = kRights;
-  return shape;
+  return {.arena = 128U << 10, .access = kRights};
 }
 
 std::shared_ptr<Connector> connector(const Options& options) {
   return std::make_shared<Connector>(connector_of(options));
 }
+
+// --- by netlink ---
+
+nlmsghdr* header_of(std::byte* bytes) {
+  return reinterpret_cast<nlmsghdr*>(bytes);
+}
+
+// The attribute of that type in a message, or nullptr.
+const std::byte* attribute(const nlmsghdr* message, int type) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(message);
+  for (std::size_t at = NLMSG_HDRLEN; at + NLA_HDRLEN <= message->nlmsg_len;) {
+    const auto* head = reinterpret_cast<const nlattr*>(bytes + at);
+    if ((head->nla_type & NLA_TYPE_MASK) == type) {
+      return bytes + at + NLA_HDRLEN;
+    }
+    at += NLA_ALIGN(head->nla_len);
+  }
+  return nullptr;
+}
+
+// What `rdma link` and `rdma res show` ask of the kernel, without starting a program.
+class Netlink {
+ public:
+  // A socket of the calling thread's network namespace. Throws Failure.
+  Netlink() : socket_(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA)) {
+    const timeval limit{.tv_sec = 20, .tv_usec = 0};
+    must(setsockopt(socket_.number(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)),
+         "a netlink socket");
+  }
+
+  // `rdma link add NAME type weft netdev NETDEV`. Throws Failure, as do the others.
+  void add_link(const std::string& name, const std::string& netdev) {
+    begin(RDMA_NLDEV_CMD_NEWLINK, NLM_F_ACK);
+    put(RDMA_NLDEV_ATTR_DEV_NAME, name);
+    put(RDMA_NLDEV_ATTR_LINK_TYPE, std::string("weft"));
+    put(RDMA_NLDEV_ATTR_NDEV_NAME, netdev);
+    talk([](const nlmsghdr*) {});
+  }
+  // `rdma link del`, by index.
+  void delete_link(std::uint32_t index) {
+    begin(RDMA_NLDEV_CMD_DELLINK, NLM_F_ACK);
+    put(RDMA_NLDEV_ATTR_DEV_INDEX, index);
+    talk([](const nlmsghdr*) {});
+  }
+  // The index of a device; empty: there is none of that name.
+  std::optional<std::uint32_t> find(const std::string& name) {
+    std::optional<std::uint32_t> found;
+    begin(RDMA_NLDEV_CMD_GET, NLM_F_DUMP);
+    talk([&](const nlmsghdr* message) {
+      const std::byte* named = attribute(message, RDMA_NLDEV_ATTR_DEV_NAME);
+      const std::byte* index = attribute(message, RDMA_NLDEV_ATTR_DEV_INDEX);
+      if (named != nullptr && index != nullptr && name == reinterpret_cast<const char*>(named)) {
+        found.emplace();
+        std::memcpy(&*found, index, sizeof(*found));
+      }
+    });
+    return found;
+  }
+  // All objects of every kind that a device has, and its statistics. Returns how many answers.
+  unsigned show(std::uint32_t index) {
+    unsigned answers = 0;
+    const auto count = [&](const nlmsghdr*) { ++answers; };
+    for (const int command :
+         {RDMA_NLDEV_CMD_RES_QP_GET, RDMA_NLDEV_CMD_RES_CM_ID_GET, RDMA_NLDEV_CMD_RES_CQ_GET,
+          RDMA_NLDEV_CMD_RES_MR_GET, RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_CMD_RES_CTX_GET,
+          RDMA_NLDEV_CMD_RES_SRQ_GET}) {
+      begin(command, NLM_F_DUMP);
+      put(RDMA_NLDEV_ATTR_DEV_INDEX, index);
+      put(RDMA_NLDEV_ATTR_PORT_INDEX, std::uint32_t{1});
+      talk(count);
+    }
+    begin(RDMA_NLDEV_CMD_RES_GET, 0);
+    put(RDMA_NLDEV_ATTR_DEV_INDEX, index);
+    talk(count);
+    begin(RDMA_NLDEV_CMD_STAT_GET, 0);
+    put(RDMA_NLDEV_ATTR_DEV_INDEX, index);
+    put(RDMA_NLDEV_ATTR_PORT_INDEX, std::uint32_t{1});
+    talk(count);
+    return answers;
+  }
+
+ private:
+  void begin(int command, int flags) {
+    nlmsghdr* head = header_of(request_.data());
+    head->nlmsg_len = NLMSG_HDRLEN;
+    head->nlmsg_type = static_cast<std::uint16_t>(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command));
+    head->nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
+    head->nlmsg_seq = ++sequence_;
+    head->nlmsg_pid = 0;
+  }
+  void put(int type, const void* data, std::size_t length) {
+    nlmsghdr* head = header_of(request_.data());
+    auto* attribute = reinterpret_cast<nlattr*>(request_.data() + head->nlmsg_len);
+    attribute->nla_type = static_cast<std::uint16_t>(type);
+    attribute->nla_len = static_cast<std::uint16_t>(NLA_HDRLEN + length);
+    std::memcpy(request_.data() + head->nlmsg_len + NLA_HDRLEN, data, length);
+    head->nlmsg_len += NLA_ALIGN(attribute->nla_len);
+  }
+  void put(int type, const std::string& text) { put(type, text.c_str(), text.size() + 1); }
+  void put(int type, std::uint32_t number) { put(type, &number, sizeof(number)); }
+  // Sends, and hands over each answer up to the last.
+  void talk(const std::function<void(const nlmsghdr*)>& answer) {
+    const nlmsghdr* head = header_of(request_.data());
+    if (send(socket_.number(), request_.data(), head->nlmsg_len, 0) < 0) {
+      fail_errno("sending by netlink");
+    }
+    for (;;) {
+      const ssize_t length = recv(socket_.number(), answer_.data(), answer_.size(), 0);
+      if (length < 0) {
+        fail_errno("an answer by netlink");
+      }
+      auto left = static_cast<std::size_t>(length);
+      for (const nlmsghdr* message = header_of(answer_.data()); NLMSG_OK(message, left);
+           message = NLMSG_NEXT(message, left)) {
+        if (message->nlmsg_seq != sequence_) {
+          continue;  // of a question that was given up
+        }
+        if (message->nlmsg_type == NLMSG_DONE) {
+          return;
+        }
+        if (message->nlmsg_type == NLMSG_ERROR) {
+          require_zero(static_cast<const nlmsgerr*>(NLMSG_DATA(message))->error, "netlink");
+          return;
+        }
+        answer(message);
+        if ((message->nlmsg_flags & NLM_F_MULTI) == 0 && (head->nlmsg_flags & NLM_F_ACK) == 0) {
+          return;
+        }
+      }
+    }
+  }
+
+  Descriptor socket_;
+  std::uint32_t sequence_ = 0;
+  alignas(8) std::array<std::byte, 512> request_{};
+  std::array<std::byte, 32768> answer_{};
+};
 
 // --- the pieces ---
 
@@ -43,8 +180,7 @@ void every_object(ibv_context* context) {
   const auto pd = own(ibv_alloc_pd(context), "ibv_alloc_pd");
   const auto channel = own(ibv_create_comp_channel(context), "ibv_create_comp_channel");
   const auto cq = own(ibv_create_cq(context, 64, nullptr, channel.get(), 0), "ibv_create_cq");
-  ibv_srq_init_attr shared{};
-  shared.attr = {.max_wr = 32, .max_sge = 2, .srq_limit = 0};
+  ibv_srq_init_attr shared{.attr = {.max_wr = 32, .max_sge = 2, .srq_limit = 0}};
   const auto srq = own(ibv_create_srq(pd.get(), &shared), "ibv_create_srq");
   ibv_qp_init_attr init = queue_pair(cq.get(), 16, 16);
   init.cap.max_send_sge = init.cap.max_recv_sge = 4;
@@ -111,18 +247,10 @@ void every_operation(const Pair& pair) {
   from.carry_out(invalidate);
 }
 
-void link_and_back(Netlink& netlink) {
-  netlink.add_link("weft7", "dummy7");
-  const std::optional<std::uint32_t> index = netlink.find("weft7");
-  require(index.has_value(), "a link that was added is not there");
-  netlink.delete_link(*index);
-}
-
 // A link that could not be found or deleted, for want of memory, is there for good.
 void drop_link() {
   Netlink netlink;
-  const std::optional<std::uint32_t> index = netlink.find("weft7");
-  if (index.has_value()) {
+  if (const std::optional<std::uint32_t> index = netlink.find("weft7")) {
     netlink.delete_link(*index);
   }
 }
@@ -161,17 +289,10 @@ Body prepare_objects(const Options&) {
   };
 }
 
-Body prepare_connection(const Options& options) {
-  return [ends = connector(options)] { ends->connect(small()); };
-}
-
-Body prepare_shared_connection(const Options& options) {
-  return [ends = connector(options)] {
-    Shape shape = small();
-    shape.shared_receives = true;
-    shape.extended = true;
-    ends->connect(shape);
-  };
+Body prepare_connection(const Options& options, bool shared) {
+  Shape shape = small();
+  shape.shared_receives = shape.extended = shared;
+  return [ends = connector(options), shape] { ends->connect(shape); };
 }
 
 Body prepare_operations(const Options& options) {
@@ -203,7 +324,12 @@ Body prepare_disconnection(const Options& options) {
 
 Body prepare_link(const Options& options) {
   enter(options.client_netns);
-  return [netlink = std::make_shared<Netlink>()] { link_and_back(*netlink); };
+  return [netlink = std::make_shared<Netlink>()] {
+    netlink->add_link("weft7", "dummy7");
+    const std::optional<std::uint32_t> index = netlink->find("weft7");
+    require(index.has_value(), "a link that was added is not there");
+    netlink->delete_link(*index);
+  };
 }
 
 Body prepare_show(const Options& options) {
@@ -220,19 +346,17 @@ Body prepare_show(const Options& options) {
   };
 }
 
-Body prepare_listening(const Options& options) {
-  return [options] { connector(options); };
-}
-
 }  // namespace
 
 const std::vector<Scenario>& scenarios() {
   static const std::vector<Scenario> all = {
       {"open and query", [](const Options&) { return Body(open_and_query); }, {}},
       {"every object", prepare_objects, {}},
-      {"listen", prepare_listening, {}},
-      {"connect, send, destroy", prepare_connection, {}},
-      {"connect with shared receives", prepare_shared_connection, {}},
+      {"listen", [](const Options& o) -> Body { return [o] { connector(o); }; }, {}},
+      {"connect, send, destroy", [](const Options& o) { return prepare_connection(o, false); }, {}},
+      {"connect with shared receives",
+       [](const Options& o) { return prepare_connection(o, true); },
+       {}},
       {"every operation", prepare_operations, {}},
       {"reject", prepare_rejection, {}},
       {"disconnect", prepare_disconnection, {}},

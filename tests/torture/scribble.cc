@@ -151,16 +151,15 @@ class Scribbler {
 
   // Writes words that mostly look like a work request at any block of any ring.
   void write_request(const Mapping& ring) {
-    weft_sq_wr work{};
-    work.wr_id = random_();
-    work.opcode = static_cast<std::uint8_t>(random(12));
-    work.flags = static_cast<std::uint8_t>(random(16));
-    work.num_sge = static_cast<std::uint8_t>(random(3));
-    work.num_blocks = static_cast<std::uint8_t>(random(8) != 0 ? 1 : random(256));
-    work.ex = key();
-    work.remote_addr = address();
-    work.rkey = key();
-    work.inline_len = random(4) != 0 ? 0 : word();
+    weft_sq_wr work{.wr_id = random_(),
+                    .opcode = static_cast<std::uint8_t>(random(12)),
+                    .flags = static_cast<std::uint8_t>(random(16)),
+                    .num_blocks = static_cast<std::uint8_t>(random(8) != 0 ? 1 : random(256)),
+                    .num_sge = static_cast<std::uint8_t>(random(3)),
+                    .ex = key(),
+                    .remote_addr = address(),
+                    .rkey = key(),
+                    .inline_len = random(4) != 0 ? 0 : word()};
     if (random(2) != 0) {
       work.flags &= static_cast<std::uint8_t>(~WEFT_WR_INLINE);
     }

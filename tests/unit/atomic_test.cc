@@ -9,12 +9,8 @@ namespace {
 constexpr u64 kOnes = ~u64{0};
 
 u64 result(u8 op, u64 found, u64 data, u64 mask, u64 compare = 0, u64 compare_mask = 0) {
-  weft_atomic_req req{};
-  req.op = op;
-  req.data = data;
-  req.mask = mask;
-  req.compare = compare;
-  req.compare_mask = compare_mask;
+  const weft_atomic_req req{
+      .op = op, .data = data, .mask = mask, .compare = compare, .compare_mask = compare_mask};
   return weft_atomic_result(&req, found);
 }
 
@@ -82,14 +78,7 @@ TEST(Atomic, RequestRoundTrips) {
   for (const Bytes& bytes : {wire, reserved}) {
     weft_atomic_req out{};
     weft_atomic_req_decode(bytes.data(), &out);
-    EXPECT_EQ(out.op, in.op);
-    EXPECT_EQ(out.id, in.id);
-    EXPECT_EQ(out.stag, in.stag);
-    EXPECT_EQ(out.to, in.to);
-    EXPECT_EQ(out.data, in.data);
-    EXPECT_EQ(out.mask, in.mask);
-    EXPECT_EQ(out.compare, in.compare);
-    EXPECT_EQ(out.compare_mask, in.compare_mask);
+    EXPECT_EQ(fields(out), fields(in));
   }
 }
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
+#include <numeric>
 #include <string_view>
 
 namespace weft::test {
@@ -12,10 +12,13 @@ namespace {
 
 using Trailer = std::array<u8, WEFT_CRC_LEN>;
 
+u32 crc_of(const Bytes& bytes) {
+  return weft_crc_update(WEFT_CRC_SEED, bytes.data(), static_cast<u32>(bytes.size()));
+}
+
 Trailer trailer_of(const Bytes& bytes) {
   Trailer trailer{};
-  weft_crc_put(trailer.data(),
-               weft_crc_update(WEFT_CRC_SEED, bytes.data(), static_cast<u32>(bytes.size())));
+  weft_crc_put(trailer.data(), crc_of(bytes));
   return trailer;
 }
 
@@ -25,13 +28,9 @@ TEST(Crc, PublishedVectors) {
   EXPECT_EQ(trailer_of(Bytes(32, 0xff)), (Trailer{0x43, 0xab, 0xa8, 0x62}));
 
   Bytes rising(32);
-  for (u8 i = 0; i < 32; i++) {
-    rising[i] = i;
-  }
+  std::iota(rising.begin(), rising.end(), u8{0});
   EXPECT_EQ(trailer_of(rising), (Trailer{0x4e, 0x79, 0xdd, 0x46}));
-
-  Bytes falling(rising.rbegin(), rising.rend());
-  EXPECT_EQ(trailer_of(falling), (Trailer{0x5c, 0xdb, 0x3f, 0x11}));
+  EXPECT_EQ(trailer_of({rising.rbegin(), rising.rend()}), (Trailer{0x5c, 0xdb, 0x3f, 0x11}));
 
   const Bytes read_10 = {0x01, 0xc0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
                          0x00, 0x00, 0x00, 0x00, 0x14, 0x00, 0x00, 0x00, 0x00, 0x00, 0x04, 0x00,
@@ -42,8 +41,7 @@ TEST(Crc, PublishedVectors) {
 
 TEST(Crc, CheckValueOfTheCatalogue) {
   constexpr std::string_view kDigits = "123456789";
-  u32 crc = weft_crc_update(WEFT_CRC_SEED, kDigits.data(), static_cast<u32>(kDigits.size()));
-  EXPECT_EQ(~crc, 0xe3069283U);
+  EXPECT_EQ(~crc_of({kDigits.begin(), kDigits.end()}), 0xe3069283U);
 }
 
 // A zero-length RDMA Write; tshark calls its CRC good.
@@ -51,7 +49,7 @@ TEST(Crc, FpduThatTsharkJudged) {
   const Bytes fpdu = {0x00, 0x0e, 0xc1, 0x40, 0x12, 0x34, 0x56, 0x78, 0x11, 0x22,
                       0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0xb3, 0x79, 0x45, 0xce};
   EXPECT_EQ(trailer_of(exact(fpdu, 16)), (Trailer{0xb3, 0x79, 0x45, 0xce}));
-  EXPECT_TRUE(weft_crc_good(&fpdu[16], weft_crc_update(WEFT_CRC_SEED, fpdu.data(), 16)));
+  EXPECT_TRUE(weft_crc_good(&fpdu[16], crc_of(exact(fpdu, 16))));
 }
 
 TEST(Crc, PiecesAddUpToTheWhole) {
@@ -59,10 +57,9 @@ TEST(Crc, PiecesAddUpToTheWhole) {
   for (size_t i = 0; i < data.size(); i++) {
     data[i] = static_cast<u8>(i * 37);
   }
-  const u32 whole = weft_crc_update(WEFT_CRC_SEED, data.data(), 257);
   for (u32 cut = 0; cut <= 257; cut++) {
-    u32 crc = weft_crc_update(WEFT_CRC_SEED, data.data(), cut);
-    EXPECT_EQ(weft_crc_update(crc, data.data() + cut, 257 - cut), whole) << "cut at " << cut;
+    const u32 crc = weft_crc_update(WEFT_CRC_SEED, data.data(), cut);
+    EXPECT_EQ(weft_crc_update(crc, data.data() + cut, 257 - cut), crc_of(data)) << cut;
   }
 }
 
@@ -71,10 +68,10 @@ TEST(Crc, EveryFlippedBitIsSeen) {
   const Trailer trailer = trailer_of(data);
   for (u32 bit = 0; bit < 64 * 8; bit++) {
     data[bit / 8] ^= static_cast<u8>(1U << bit % 8);
-    EXPECT_FALSE(weft_crc_good(trailer.data(), weft_crc_update(WEFT_CRC_SEED, data.data(), 64)));
+    EXPECT_FALSE(weft_crc_good(trailer.data(), crc_of(data)));
     data[bit / 8] ^= static_cast<u8>(1U << bit % 8);
   }
-  const u32 crc = weft_crc_update(WEFT_CRC_SEED, data.data(), 64);
+  const u32 crc = crc_of(data);
   EXPECT_TRUE(weft_crc_good(trailer.data(), crc));
   for (u32 bit = 0; bit < 32; bit++) {
     Trailer bad = trailer;

@@ -10,7 +10,7 @@
 namespace weft::test {
 namespace {
 
-using Refusal = std::tuple<unsigned, unsigned, unsigned>;  // layer, type, code
+using Refusal = std::tuple<u8, u8, u8>;  // layer, type, code
 
 constexpr Refusal kCutShort{WEFT_TERM_DDP, WEFT_DDP_LOCAL, 0};
 constexpr Refusal kTaggedVersion{WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_VERSION};
@@ -27,7 +27,7 @@ const Bytes kSendInv = {0x41, 0x44, 0xca, 0xfe, 0x00, 0x01, 0x00, 0x00, 0x00,
 const Bytes kReadReq = {0x41, 0x41, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
                         0x01, 0x00, 0x00, 0x00, 0x07, 0x00, 0x00, 0x00, 0x00};
 
-Bytes with(Bytes bytes, size_t at, u8 value) {
+Bytes put(Bytes bytes, size_t at, u8 value) {
   bytes[at] = value;
   return bytes;
 }
@@ -43,55 +43,41 @@ std::optional<Refusal> refusal_of(const Bytes& bytes, bool extended = false) {
     EXPECT_EQ(err.layer, 0xaa) << "the reason is written only on failure";
     return std::nullopt;
   }
-  return Refusal{err.layer, err.etype, err.code};
+  return fields(err);
+}
+
+// kWrite and kSendInv in their fields.
+constexpr weft_ddp_hdr kWriteHdr{.opcode = WEFT_RDMAP_WRITE,
+                                 .tagged = true,
+                                 .last = true,
+                                 .stag = 0x12345678,
+                                 .to = 0x1122334455667788ULL};
+constexpr weft_ddp_hdr kSendInvHdr{
+    .opcode = WEFT_RDMAP_SEND_INV, .last = true, .inv_stag = 0xcafe0001, .msn = 1};
+
+// Decodes a good header, whose length this end knows.
+weft_ddp_hdr decoded(const u8* bytes, u32 len, bool extended = false) {
+  auto hdr = used<weft_ddp_hdr>();
+  weft_term err{};
+  EXPECT_EQ(weft_ddp_decode(bytes, len, extended, &hdr, &err), len);
+  return hdr;
 }
 
 TEST(Ddp, DecodesTagged) {
-  auto hdr = used<weft_ddp_hdr>();
-  weft_term err{};
-  ASSERT_EQ(weft_ddp_decode(kWrite.data(), 14, false, &hdr, &err), 14U);
-  EXPECT_EQ(hdr.opcode, WEFT_RDMAP_WRITE);
-  EXPECT_TRUE(hdr.tagged);
-  EXPECT_TRUE(hdr.last);
-  EXPECT_EQ(hdr.stag, 0x12345678U);
-  EXPECT_EQ(hdr.to, 0x1122334455667788ULL);
-  EXPECT_EQ(hdr.inv_stag, 0U);
+  EXPECT_EQ(fields(decoded(kWrite.data(), 14)), fields(kWriteHdr));
 }
 
 TEST(Ddp, DecodesUntagged) {
-  auto hdr = used<weft_ddp_hdr>();
-  weft_term err{};
-  ASSERT_EQ(weft_ddp_decode(kSendInv.data(), 18, false, &hdr, &err), 18U);
-  EXPECT_EQ(hdr.opcode, WEFT_RDMAP_SEND_INV);
-  EXPECT_FALSE(hdr.tagged);
-  EXPECT_EQ(hdr.inv_stag, 0xcafe0001U);
-  EXPECT_EQ(hdr.qn, 0U);
-  EXPECT_EQ(hdr.msn, 1U);
-  EXPECT_EQ(hdr.mo, 0U);
-
+  EXPECT_EQ(fields(decoded(kSendInv.data(), 18)), fields(kSendInvHdr));
   // The same bits mean nothing where no STag is invalidated.
-  const Bytes send = with(kSendInv, 1, 0x43);
-  ASSERT_EQ(weft_ddp_decode(send.data(), 18, false, &hdr, &err), 18U);
-  EXPECT_EQ(hdr.inv_stag, 0U);
+  EXPECT_EQ(decoded(put(kSendInv, 1, 0x43).data(), 18).inv_stag, 0U);
 }
 
 TEST(Ddp, EncodesWhatTsharkDecoded) {
   Bytes buf(WEFT_DDP_MAX_LEN, 0xaa);
-  weft_ddp_hdr write{};
-  write.opcode = WEFT_RDMAP_WRITE;
-  write.tagged = true;
-  write.last = true;
-  write.stag = 0x12345678;
-  write.to = 0x1122334455667788ULL;
-  ASSERT_EQ(weft_ddp_encode(buf.data(), &write), 14U);
+  ASSERT_EQ(weft_ddp_encode(buf.data(), &kWriteHdr), 14U);
   EXPECT_EQ(exact(buf, 14), kWrite);
-
-  weft_ddp_hdr send{};
-  send.opcode = WEFT_RDMAP_SEND_INV;
-  send.last = true;
-  send.inv_stag = 0xcafe0001;
-  send.msn = 1;
-  ASSERT_EQ(weft_ddp_encode(buf.data(), &send), 18U);
+  ASSERT_EQ(weft_ddp_encode(buf.data(), &kSendInvHdr), 18U);
   EXPECT_EQ(buf, kSendInv);
 }
 
@@ -112,9 +98,7 @@ u8 queue_of(u8 opcode) {
 TEST(Ddp, EveryOpcodeRoundTrips) {
   for (u8 opcode = 0; opcode <= WEFT_RDMAP_SEND_SE_IMM; opcode++) {
     for (const bool last : {false, true}) {
-      weft_ddp_hdr in{};
-      in.opcode = opcode;
-      in.last = last;
+      weft_ddp_hdr in{.opcode = opcode, .last = last};
       in.tagged = opcode == WEFT_RDMAP_WRITE || opcode == WEFT_RDMAP_READ_RESP;
       if (in.tagged) {
         in.stag = 0x89abcdef;
@@ -135,30 +119,14 @@ TEST(Ddp, EveryOpcodeRoundTrips) {
       ASSERT_EQ(len, weft_ddp_hdr_len(in.tagged));
       EXPECT_EQ(weft_ddp_is_tagged(buf[0]), in.tagged);
 
-      auto out = used<weft_ddp_hdr>();
-      weft_term err{};
-      ASSERT_EQ(weft_ddp_decode(buf.data(), len, true, &out, &err), len)
-          << "opcode " << int{opcode};
-      EXPECT_EQ(out.opcode, in.opcode);
-      EXPECT_EQ(out.tagged, in.tagged);
-      EXPECT_EQ(out.last, in.last);
-      EXPECT_EQ(out.stag, in.stag);
-      EXPECT_EQ(out.to, in.to);
-      EXPECT_EQ(out.inv_stag, in.inv_stag);
-      EXPECT_EQ(out.imm, in.imm);
-      EXPECT_EQ(out.qn, in.qn);
-      EXPECT_EQ(out.msn, in.msn);
-      EXPECT_EQ(out.mo, in.mo);
+      EXPECT_EQ(fields(decoded(buf.data(), len, true)), fields(in)) << "opcode " << int{opcode};
     }
   }
 }
 
 // RFC 5040, 4.1: the field is reserved there, and zero.
 TEST(Ddp, AnStagThatIsNotForThePeerStaysHere) {
-  weft_ddp_hdr send{};
-  send.opcode = WEFT_RDMAP_SEND;
-  send.inv_stag = 0x01020304;
-  send.imm = 0x01020304;
+  const weft_ddp_hdr send{.opcode = WEFT_RDMAP_SEND, .inv_stag = 0x01020304, .imm = 0x01020304};
   Bytes buf(WEFT_DDP_MAX_LEN, 0xee);
   ASSERT_EQ(weft_ddp_encode(buf.data(), &send), WEFT_DDP_UNTAGGED_LEN);
   EXPECT_EQ(weft_get_be32(&buf[2]), 0U);
@@ -178,30 +146,30 @@ TEST(Ddp, RefusesOtherVersions) {
   for (const u8 version : {0, 2, 3}) {
     const u8 tagged = static_cast<u8>(0xc0 | version);
     const u8 untagged = static_cast<u8>(0x40 | version);
-    EXPECT_EQ(refusal_of(with(kWrite, 0, tagged)), kTaggedVersion);
-    EXPECT_EQ(refusal_of(with(kSendInv, 0, untagged)), kUntaggedVersion);
+    EXPECT_EQ(refusal_of(put(kWrite, 0, tagged)), kTaggedVersion);
+    EXPECT_EQ(refusal_of(put(kSendInv, 0, untagged)), kUntaggedVersion);
     // The version decides what the rest means, so it is judged even of a stump.
     EXPECT_EQ(refusal_of({tagged}), kTaggedVersion);
     EXPECT_EQ(refusal_of({untagged}), kUntaggedVersion);
 
     const u8 rdmap = static_cast<u8>(version << 6);
-    EXPECT_EQ(refusal_of(with(kWrite, 1, rdmap)), kRdmapVersion);
-    EXPECT_EQ(refusal_of(with(kSendInv, 1, rdmap | 4)), kRdmapVersion);
+    EXPECT_EQ(refusal_of(put(kWrite, 1, rdmap)), kRdmapVersion);
+    EXPECT_EQ(refusal_of(put(kSendInv, 1, rdmap | 4)), kRdmapVersion);
   }
 }
 
 TEST(Ddp, RefusesUnknownOpcodes) {
   for (u8 opcode = 8; opcode < 16; opcode++) {
-    EXPECT_EQ(refusal_of(with(kWrite, 1, 0x40 | opcode)), kOpcode);
-    EXPECT_EQ(refusal_of(with(kSendInv, 1, 0x40 | opcode)), kOpcode);
+    EXPECT_EQ(refusal_of(put(kWrite, 1, 0x40 | opcode)), kOpcode);
+    EXPECT_EQ(refusal_of(put(kSendInv, 1, 0x40 | opcode)), kOpcode);
   }
 }
 
 TEST(Ddp, KnowsMoreOpcodesOfAPeerThatAgreed) {
   for (u8 opcode = 8; opcode < 16; opcode++) {
-    EXPECT_EQ(refusal_of(with(kWrite, 1, 0x40 | opcode), true), kOpcode) << "none is tagged";
+    EXPECT_EQ(refusal_of(put(kWrite, 1, 0x40 | opcode), true), kOpcode) << "none is tagged";
     for (u8 qn = 0; qn < 5; qn++) {
-      const Bytes bytes = with(with(kSendInv, 1, 0x40 | opcode), 9, qn);
+      const Bytes bytes = put(put(kSendInv, 1, 0x40 | opcode), 9, qn);
       const std::optional<Refusal> refusal = refusal_of(bytes, true);
       if (qn == 4) {
         EXPECT_EQ(refusal, kQueueNumber);
@@ -216,10 +184,8 @@ TEST(Ddp, KnowsMoreOpcodesOfAPeerThatAgreed) {
 }
 
 TEST(Ddp, ImmediateDataLiesWhereAnStagWould) {
-  const Bytes send = with(kSendInv, 1, 0x40 | WEFT_RDMAP_SEND_IMM);
-  auto hdr = used<weft_ddp_hdr>();
-  weft_term err{};
-  ASSERT_EQ(weft_ddp_decode(send.data(), 18, true, &hdr, &err), 18U);
+  const Bytes send = put(kSendInv, 1, 0x40 | WEFT_RDMAP_SEND_IMM);
+  const weft_ddp_hdr hdr = decoded(send.data(), 18, true);
   EXPECT_EQ(hdr.imm, 0xcafe0001U);
   EXPECT_EQ(hdr.inv_stag, 0U);
 }
@@ -227,10 +193,10 @@ TEST(Ddp, ImmediateDataLiesWhereAnStagWould) {
 TEST(Ddp, RefusesAnOpcodeInTheWrongBufferModel) {
   for (u8 opcode = 0; opcode < 8; opcode++) {
     const bool tagged = opcode == WEFT_RDMAP_WRITE || opcode == WEFT_RDMAP_READ_RESP;
-    EXPECT_EQ(refusal_of(with(kWrite, 1, 0x40 | opcode)),
+    EXPECT_EQ(refusal_of(put(kWrite, 1, 0x40 | opcode)),
               tagged ? std::nullopt : std::optional(kOpcode));
     if (tagged) {
-      EXPECT_EQ(refusal_of(with(kSendInv, 1, 0x40 | opcode)), kOpcode);
+      EXPECT_EQ(refusal_of(put(kSendInv, 1, 0x40 | opcode)), kOpcode);
     }
   }
 }
@@ -239,26 +205,26 @@ TEST(Ddp, RefusesAnotherQueue) {
   for (const u8 opcode : {1, 3, 4, 5, 6, 7}) {
     const u8 own = opcode == 1 ? 1 : opcode == 7 ? 2 : 0;
     for (u8 qn = 0; qn < 3; qn++) {
-      EXPECT_EQ(refusal_of(with(with(kSendInv, 1, 0x40 | opcode), 9, qn)),
+      EXPECT_EQ(refusal_of(put(put(kSendInv, 1, 0x40 | opcode), 9, qn)),
                 qn == own ? std::nullopt : std::optional(kOpcode))
           << "opcode " << int{opcode} << " on queue " << int{qn};
     }
-    EXPECT_EQ(refusal_of(with(with(kSendInv, 1, 0x40 | opcode), 9, 3)), kQueueNumber);
+    EXPECT_EQ(refusal_of(put(put(kSendInv, 1, 0x40 | opcode), 9, 3)), kQueueNumber);
     // All 32 bits of the queue number count.
     for (size_t byte = 6; byte < 9; byte++) {
-      EXPECT_EQ(refusal_of(with(with(kReadReq, 1, 0x40 | opcode), byte, 1)), kQueueNumber);
+      EXPECT_EQ(refusal_of(put(put(kReadReq, 1, 0x40 | opcode), byte, 1)), kQueueNumber);
     }
   }
 }
 
 TEST(Ddp, IgnoresReservedBits) {
   for (const u8 reserved : {0x04, 0x08, 0x10, 0x20, 0x3c}) {
-    EXPECT_EQ(refusal_of(with(kWrite, 0, 0xc1 | reserved)), std::nullopt);
-    EXPECT_EQ(refusal_of(with(kSendInv, 0, 0x41 | reserved)), std::nullopt);
+    EXPECT_EQ(refusal_of(put(kWrite, 0, 0xc1 | reserved)), std::nullopt);
+    EXPECT_EQ(refusal_of(put(kSendInv, 0, 0x41 | reserved)), std::nullopt);
   }
   for (const u8 reserved : {0x10, 0x20, 0x30}) {
-    EXPECT_EQ(refusal_of(with(kWrite, 1, 0x40 | reserved)), std::nullopt);
-    EXPECT_EQ(refusal_of(with(kSendInv, 1, 0x44 | reserved)), std::nullopt);
+    EXPECT_EQ(refusal_of(put(kWrite, 1, 0x40 | reserved)), std::nullopt);
+    EXPECT_EQ(refusal_of(put(kSendInv, 1, 0x44 | reserved)), std::nullopt);
   }
 }
 
@@ -288,13 +254,12 @@ struct Pair {
   std::array<u8, WEFT_DDP_MAX_LEN> next{};
 
   Pair(u8 opcode, bool tagged, u32 payload) {
-    weft_ddp_hdr hdr{};
-    hdr.opcode = opcode;
-    hdr.tagged = tagged;
-    hdr.stag = 0x01020304;
-    hdr.to = 0xfffffff0;
-    hdr.msn = 7;
-    hdr.mo = 0xfff0;
+    weft_ddp_hdr hdr{.opcode = opcode,
+                     .tagged = tagged,
+                     .stag = 0x01020304,
+                     .to = 0xfffffff0,
+                     .msn = 7,
+                     .mo = 0xfff0};
     weft_ddp_encode(prev.data(), &hdr);
     next = prev;
     hdr.last = true;
@@ -311,18 +276,10 @@ TEST(Ddp, SegmentsOfAKindAreAlike) {
     Pair pair(opcode, tagged, 1400);
     pair.next.at(13) ^= 1;  // the last byte of the offset, or of the number
     EXPECT_TRUE(pair.alike());
-    weft_ddp_hdr first{};
-    weft_ddp_hdr decoded{};
-    weft_term err{};
-    const u32 len = weft_ddp_hdr_len(tagged);
-    ASSERT_EQ(weft_ddp_decode(pair.prev.data(), len, false, &first, &err), len);
-    ASSERT_EQ(weft_ddp_decode(pair.next.data(), len, false, &decoded, &err), len);
+    weft_ddp_hdr first = decoded(pair.prev.data(), weft_ddp_hdr_len(tagged));
     weft_ddp_decode_place(pair.next.data(), &first);
     EXPECT_TRUE(first.last);
-    EXPECT_EQ(first.last, decoded.last);
-    EXPECT_EQ(first.to, decoded.to);
-    EXPECT_EQ(first.msn, decoded.msn);
-    EXPECT_EQ(first.mo, decoded.mo);
+    EXPECT_EQ(fields(first), fields(decoded(pair.next.data(), weft_ddp_hdr_len(tagged))));
   }
 }
 
@@ -364,11 +321,8 @@ TEST(Ddp, ARepeatedSegmentHasTheOffsetAskedFor) {
     }
     // A value past 32 bits is no offset of a message.
     EXPECT_FALSE(segment.repeats(Repeated::kAt + (1ULL << 32)));
-    weft_ddp_hdr decoded{};
-    weft_term err{};
-    const u32 len = weft_ddp_hdr_len(tagged);
-    ASSERT_EQ(weft_ddp_decode(segment.next.data(), len, false, &decoded, &err), len);
-    EXPECT_EQ(tagged ? decoded.to : decoded.mo, Repeated::kAt);
+    const weft_ddp_hdr hdr = decoded(segment.next.data(), weft_ddp_hdr_len(tagged));
+    EXPECT_EQ(tagged ? hdr.to : hdr.mo, Repeated::kAt);
   }
 }
 
@@ -397,11 +351,7 @@ TEST(Ddp, ReadRequestRoundTrips) {
 
   weft_read_req out{};
   weft_read_req_decode(wire.data(), &out);
-  EXPECT_EQ(out.sink_stag, in.sink_stag);
-  EXPECT_EQ(out.sink_to, in.sink_to);
-  EXPECT_EQ(out.size, in.size);
-  EXPECT_EQ(out.src_stag, in.src_stag);
-  EXPECT_EQ(out.src_to, in.src_to);
+  EXPECT_EQ(fields(out), fields(in));
 }
 
 }  // namespace

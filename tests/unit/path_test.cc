@@ -131,9 +131,7 @@ TEST(Path, NoncesAndProofsLieBehindTheHeader) {
 }
 
 TEST(Path, AClaimHasAllThatItIsAbout) {
-  weft_path_claim claim{};
-  claim.responder = true;
-  claim.number = 7;
+  weft_path_claim claim{.responder = true, .number = 7};
   memset(claim.addr, 0xdd, sizeof(claim.addr));
   claim.joined = 0x0102030405060708;
   claim.challenged = 0x1112131415161718;

@@ -22,16 +22,10 @@
 
 namespace {
 
+using namespace weft_test;  // NOLINT(google-build-using-namespace): the other side of this test's
 using weft::CompletionRing;
 using weft::RecvRing;
 using weft::SendRing;
-using weft_test::KernelCompletionQueue;
-using weft_test::KernelRecvQueue;
-using weft_test::KernelSendQueue;
-using weft_test::Memory;
-using weft_test::RecvEntry;
-using weft_test::SendEntry;
-using weft_test::zeroed;
 
 std::vector<weft_sge> some_sges(uint32_t count, uint64_t seed) {
   std::vector<weft_sge> sges(count);
@@ -43,15 +37,13 @@ std::vector<weft_sge> some_sges(uint32_t count, uint64_t seed) {
   return sges;
 }
 
-bool operator_equal(const weft_sge& a, const weft_sge& b) {
-  return a.addr == b.addr && a.length == b.length && a.lkey == b.lkey;
-}
-
 void expect_sges(const std::vector<weft_sge>& got, const std::vector<weft_sge>& want) {
-  ASSERT_EQ(got.size(), want.size());
-  for (size_t i = 0; i < got.size(); i++) {
-    EXPECT_TRUE(operator_equal(got[i], want[i])) << "SGE " << i;
-  }
+  EXPECT_TRUE(std::ranges::equal(got, want,
+                                 [](const weft_sge& a, const weft_sge& b) {
+                                   return a.addr == b.addr && a.length == b.length &&
+                                          a.lkey == b.lkey;
+                                 }))
+      << got.size() << " SGEs, and " << want.size() << " wanted";
 }
 
 // ---- send queue -------------------------------------------------------------
@@ -65,39 +57,68 @@ class SendRingTest : public testing::TestWithParam<uint32_t> {
   SendRingTest() : memory_(WEFT_RING_OFFSET + kBlocks * WEFT_SQ_BLOCK) {
     kernel_ = KernelSendQueue(memory_.base(), kBlocks);
     kernel_.start_at(GetParam());
+    attach(kBlocks);
+  }
+  void attach(uint32_t promised) {
     ring_ = zeroed<SendRing>();
-    ring_.attach(memory_.base(), kBlocks, kBlocks);
+    ring_.attach(memory_.base(), kBlocks, promised);
   }
 
   static weft_sq_wr request(uint64_t wr_id) {
-    weft_sq_wr wr = {};
-    wr.wr_id = wr_id;
-    wr.opcode = WEFT_OP_WRITE;
-    wr.flags = WEFT_WR_SIGNALED;
-    wr.remote_addr = wr_id * 3;
-    wr.rkey = static_cast<uint32_t>(wr_id * 5);
-    wr.ex = static_cast<uint32_t>(wr_id * 7);
+    weft_sq_wr wr = {.wr_id = wr_id,
+                     .opcode = WEFT_OP_WRITE,
+                     .flags = WEFT_WR_SIGNALED,
+                     .ex = static_cast<uint32_t>(wr_id * 7),
+                     .remote_addr = wr_id * 3,
+                     .rkey = static_cast<uint32_t>(wr_id * 5)};
     return wr;
   }
+  bool push(uint64_t wr_id, const std::vector<weft_sge>& sges) {
+    return ring_.push(request(wr_id), sges.data(), static_cast<uint32_t>(sges.size()));
+  }
+  void push_largest(uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+      ASSERT_TRUE(push(i, many_));
+    }
+  }
 
-  static void expect_request(const weft_sq_wr& got, uint64_t wr_id) {
-    EXPECT_EQ(got.wr_id, wr_id);
-    EXPECT_EQ(got.opcode, WEFT_OP_WRITE);
-    EXPECT_EQ(got.remote_addr, wr_id * 3);
-    EXPECT_EQ(got.rkey, static_cast<uint32_t>(wr_id * 5));
-    EXPECT_EQ(got.ex, static_cast<uint32_t>(wr_id * 7));
+  // The next request, which is that one.
+  SendEntry fetched(uint64_t wr_id) {
+    SendEntry entry = {};
+    EXPECT_TRUE(kernel_.fetch(&entry));
+    const weft_sq_wr want = request(wr_id);
+    EXPECT_EQ(entry.head.wr_id, wr_id);
+    EXPECT_EQ(entry.head.opcode, want.opcode);
+    EXPECT_EQ(entry.head.remote_addr, want.remote_addr);
+    EXPECT_EQ(entry.head.rkey, want.rkey);
+    EXPECT_EQ(entry.head.ex, want.ex);
+    return entry;
+  }
+  // Publishes it, has the kernel fetch it and be done with it, and polls its completion.
+  SendEntry through(uint64_t wr_id) {
+    ring_.publish();
+    SendEntry entry = fetched(wr_id);
+    kernel_.release(entry.blocks);
+    ring_.retire(true);
+    return entry;
+  }
+  void expect_empty() {
+    SendEntry entry;
+    EXPECT_FALSE(kernel_.fetch(&entry));
   }
 
   Memory memory_;
   KernelSendQueue kernel_;
   SendRing ring_;
+  const std::vector<weft_sge> one_ = some_sges(1, 9);
+  const std::vector<weft_sge> many_ = some_sges(WEFT_MAX_SGE, 3);
 };
 
 INSTANTIATE_TEST_SUITE_P(Start, SendRingTest,
                          testing::Values(0U, 15U, 0xfffffff0U, 0xfffffffdU, 0x7ffffff9U));
 
 TEST_P(SendRingTest, NothingIsVisibleBeforePublish) {
-  ASSERT_TRUE(ring_.push(request(1), some_sges(1, 1).data(), 1));
+  ASSERT_TRUE(push(1, one_));
   EXPECT_TRUE(kernel_.empty());
   ring_.publish();
   EXPECT_FALSE(kernel_.empty());
@@ -109,16 +130,11 @@ TEST_P(SendRingTest, EverySgeCountAtEveryPosition) {
     for (uint32_t count = 0; count <= WEFT_MAX_SGE; count++) {
       wr_id++;
       const auto sges = some_sges(count, wr_id);
-      ASSERT_TRUE(ring_.push(request(wr_id), sges.data(), count));
-      ring_.publish();
-      SendEntry entry;
-      ASSERT_TRUE(kernel_.fetch(&entry));
-      expect_request(entry.head, wr_id);
+      ASSERT_TRUE(push(wr_id, sges));
+      const SendEntry entry = through(wr_id);
       EXPECT_EQ(entry.head.flags, WEFT_WR_SIGNALED);
       EXPECT_EQ(entry.head.inline_len, 0U);
       expect_sges(entry.sges, sges);
-      kernel_.release(entry.blocks);
-      ring_.retire(true);
     }
   }
 }
@@ -141,61 +157,48 @@ TEST_P(SendRingTest, EveryInlineLengthAtEveryPosition) {
         done += take;
       }
       ASSERT_TRUE(ring_.push_inline(request(bytes), pieces, 4, bytes));
-      ring_.publish();
-      SendEntry entry;
-      ASSERT_TRUE(kernel_.fetch(&entry));
-      expect_request(entry.head, bytes);
+      const SendEntry entry = through(bytes);
       EXPECT_EQ(entry.head.flags, WEFT_WR_SIGNALED | WEFT_WR_INLINE);
       EXPECT_EQ(entry.head.num_sge, 0);
       ASSERT_EQ(entry.payload.size(), bytes);
       EXPECT_TRUE(std::equal(entry.payload.begin(), entry.payload.end(), payload.begin()))
           << bytes << " bytes";
-      kernel_.release(entry.blocks);
-      ring_.retire(true);
     }
   }
 }
 
 TEST_P(SendRingTest, FullWhenBlocksRunOutAndNotBefore) {
-  const auto one = some_sges(1, 9);
   for (uint32_t i = 0; i < kBlocks; i++) {
     EXPECT_EQ(ring_.free_slots(), kBlocks - i);
-    ASSERT_TRUE(ring_.push(request(i), one.data(), 1)) << i;
+    ASSERT_TRUE(push(i, one_)) << i;
   }
   EXPECT_EQ(ring_.free_slots(), 0U);
-  EXPECT_FALSE(ring_.push(request(99), one.data(), 1));
-  EXPECT_FALSE(ring_.push_inline(request(99), one.data(), 0, 0));
+  EXPECT_FALSE(push(99, one_));
+  EXPECT_FALSE(ring_.push_inline(request(99), one_.data(), 0, 0));
   ring_.publish();
 
   // The kernel has fetched all, but blocks come free with completion only.
-  SendEntry entry;
   for (uint32_t i = 0; i < kBlocks; i++) {
-    ASSERT_TRUE(kernel_.fetch(&entry));
-    expect_request(entry.head, i);
+    fetched(i);
   }
-  EXPECT_FALSE(kernel_.fetch(&entry));
-  EXPECT_FALSE(ring_.push(request(99), one.data(), 1));
+  expect_empty();
+  EXPECT_FALSE(push(99, one_));
 
   kernel_.release(4);
   for (int i = 0; i < 5; i++) {
     ring_.retire(true);
   }
-  const auto many = some_sges(WEFT_MAX_SGE, 3);
   EXPECT_EQ(weft_sq_blocks_for_sge(WEFT_MAX_SGE), 5U);
-  EXPECT_FALSE(ring_.push(request(100), many.data(), WEFT_MAX_SGE));
+  EXPECT_FALSE(push(100, many_));
   kernel_.release(1);
-  EXPECT_TRUE(ring_.push(request(100), many.data(), WEFT_MAX_SGE));
+  EXPECT_TRUE(push(100, many_));
   ring_.publish();
-  ASSERT_TRUE(kernel_.fetch(&entry));
-  expect_request(entry.head, 100);
-  expect_sges(entry.sges, many);
+  expect_sges(fetched(100).sges, many_);
 }
 
 // A queue that promises three work requests takes three, whatever room there is.
 TEST_P(SendRingTest, TakesAsManyAsItPromises) {
-  ring_ = zeroed<SendRing>();
-  ring_.attach(memory_.base(), kBlocks, 3);
-  const auto many = some_sges(WEFT_MAX_SGE, 3);
+  attach(3);
   std::deque<uint32_t> fetched;
   std::mt19937 random(GetParam() + 7);
   uint32_t in_flight = 0;
@@ -207,13 +210,13 @@ TEST_P(SendRingTest, TakesAsManyAsItPromises) {
       bool taken = false;
       switch (random() % 3) {
         case 0:
-          taken = ring_.push(request(1), many.data(), count);
+          taken = ring_.push(request(1), many_.data(), count);
           break;
         case 1:
           taken = ring_.push_block(request(1), 0);
           break;
         default:
-          taken = ring_.push_inline(request(1), many.data(), 0, 0);
+          taken = ring_.push_inline(request(1), many_.data(), 0, 0);
       }
       ASSERT_EQ(taken, in_flight < 3);
       in_flight += taken ? 1 : 0;
@@ -237,8 +240,7 @@ TEST_P(SendRingTest, TakesAsManyAsItPromises) {
 
 // A request that the kernel is done with counts until its completion is polled.
 TEST_P(SendRingTest, CountsUntilPolled) {
-  ring_ = zeroed<SendRing>();
-  ring_.attach(memory_.base(), kBlocks, 3);
+  attach(3);
   const auto post = [&](uint8_t flags) {
     weft_sq_wr wr = request(1);
     wr.flags = flags;
@@ -269,28 +271,21 @@ TEST_P(SendRingTest, CountsUntilPolled) {
 }
 
 TEST_P(SendRingTest, TakesNoneIfItPromisesNone) {
-  ring_ = zeroed<SendRing>();
-  ring_.attach(memory_.base(), kBlocks, 0);
-  EXPECT_FALSE(ring_.push(request(1), some_sges(1, 1).data(), 1));
+  attach(0);
+  EXPECT_FALSE(push(1, one_));
   EXPECT_FALSE(ring_.push_block(request(1), 0));
-  EXPECT_FALSE(ring_.push_inline(request(1), some_sges(1, 1).data(), 0, 0));
+  EXPECT_FALSE(ring_.push_inline(request(1), one_.data(), 0, 0));
 }
 
 // A process that scribbles on its ring miscounts; it neither hangs nor loses the ring.
 TEST_P(SendRingTest, ScribbledBlocksEndTheCountAllTheSame) {
   for (const int scribble : {0, 1, 77, 255}) {
     kernel_.start_at(GetParam());
-    ring_ = zeroed<SendRing>();
-    ring_.attach(memory_.base(), kBlocks, 3);
-    const auto many = some_sges(WEFT_MAX_SGE, 3);
-    for (uint32_t i = 0; i < 3; i++) {
-      ASSERT_TRUE(ring_.push(request(i), many.data(), WEFT_MAX_SGE));
-    }
+    attach(3);
+    push_largest(3);
     ring_.publish();
-    SendEntry entry;
     for (uint32_t i = 0; i < 3; i++) {
-      ASSERT_TRUE(kernel_.fetch(&entry));
-      kernel_.release(entry.blocks);
+      kernel_.release(fetched(i).blocks);
     }
     auto* ring = static_cast<uint8_t*>(memory_.base()) + WEFT_RING_OFFSET;
     for (uint32_t i = 0; i < kBlocks; i++) {
@@ -301,40 +296,32 @@ TEST_P(SendRingTest, ScribbledBlocksEndTheCountAllTheSame) {
       ring_.retire(true);  // also more of them than there are
     }
     EXPECT_EQ(ring_.free_slots(), kBlocks) << scribble;
-    EXPECT_TRUE(ring_.push(request(9), many.data(), WEFT_MAX_SGE)) << scribble;
+    EXPECT_TRUE(push(9, many_)) << scribble;
   }
 }
 
 TEST_P(SendRingTest, ARefusedRequestLeavesNoTrace) {
-  const auto many = some_sges(WEFT_MAX_SGE, 3);
-  for (uint32_t i = 0; i < 3; i++) {
-    ASSERT_TRUE(ring_.push(request(i), many.data(), WEFT_MAX_SGE));
-  }
+  push_largest(3);
   EXPECT_EQ(ring_.free_slots(), 1U);
-  EXPECT_FALSE(ring_.push(request(50), many.data(), WEFT_MAX_SGE));
+  EXPECT_FALSE(push(50, many_));
   EXPECT_EQ(ring_.free_slots(), 1U);
   ring_.publish();
-  SendEntry entry;
   for (uint32_t i = 0; i < 3; i++) {
-    ASSERT_TRUE(kernel_.fetch(&entry));
-    expect_request(entry.head, i);
+    fetched(i);
   }
-  EXPECT_FALSE(kernel_.fetch(&entry));
+  expect_empty();
 }
 
 TEST_P(SendRingTest, RestartFollowsTheKernel) {
-  const auto one = some_sges(1, 9);
-  ASSERT_TRUE(ring_.push(request(1), one.data(), 1));
+  ASSERT_TRUE(push(1, one_));
   ring_.publish();
   kernel_.reset();
   ring_.restart();
   EXPECT_TRUE(kernel_.empty());
   EXPECT_EQ(ring_.free_slots(), kBlocks);
-  ASSERT_TRUE(ring_.push(request(2), one.data(), 1));
+  ASSERT_TRUE(push(2, one_));
   ring_.publish();
-  SendEntry entry;
-  ASSERT_TRUE(kernel_.fetch(&entry));
-  expect_request(entry.head, 2);
+  fetched(2);
 }
 
 TEST_P(SendRingTest, DoorbellOnlyWhenTheKernelAsks) {
@@ -344,7 +331,7 @@ TEST_P(SendRingTest, DoorbellOnlyWhenTheKernelAsks) {
   kernel_.wake();
   EXPECT_FALSE(ring_.need_doorbell());
   // Work that came in meanwhile keeps the kernel awake.
-  ASSERT_TRUE(ring_.push(request(1), some_sges(1, 1).data(), 1));
+  ASSERT_TRUE(push(1, one_));
   ring_.publish();
   EXPECT_FALSE(kernel_.go_idle());
   EXPECT_FALSE(ring_.need_doorbell());
@@ -353,13 +340,13 @@ TEST_P(SendRingTest, DoorbellOnlyWhenTheKernelAsks) {
 TEST_P(SendRingTest, RandomTrafficKeepsOrderAndContent) {
   std::mt19937 random = fresh_random(GetParam() + 1);
   std::deque<std::pair<uint64_t, uint32_t>> posted;  // wr_id, SGEs
-  std::deque<uint32_t> fetched;                      // blocks
+  std::deque<uint32_t> under_way;                    // blocks
   uint64_t next = 0;
   for (int step = 0; step < 200000; step++) {
     switch (random() % 3) {
       case 0: {
         const auto count = static_cast<uint32_t>(random() % (WEFT_MAX_SGE + 1));
-        if (ring_.push(request(next), some_sges(count, next).data(), count)) {
+        if (push(next, some_sges(count, next))) {
           posted.emplace_back(next++, count);
           ring_.publish();
         } else {
@@ -367,21 +354,20 @@ TEST_P(SendRingTest, RandomTrafficKeepsOrderAndContent) {
         }
         break;
       }
-      case 1: {
-        SendEntry entry;
-        ASSERT_EQ(kernel_.fetch(&entry), !posted.empty());
+      case 1:
+        ASSERT_EQ(kernel_.empty(), posted.empty());
         if (!posted.empty()) {
-          expect_request(entry.head, posted.front().first);
-          expect_sges(entry.sges, some_sges(posted.front().second, posted.front().first));
+          const auto [wr_id, count] = posted.front();
+          const SendEntry entry = fetched(wr_id);
+          expect_sges(entry.sges, some_sges(count, wr_id));
           posted.pop_front();
-          fetched.push_back(entry.blocks);
+          under_way.push_back(entry.blocks);
         }
         break;
-      }
       default:
-        if (!fetched.empty()) {
-          kernel_.release(fetched.front());
-          fetched.pop_front();
+        if (!under_way.empty()) {
+          kernel_.release(under_way.front());
+          under_way.pop_front();
           ring_.retire(true);
         }
     }
@@ -400,18 +386,13 @@ TEST_P(SendRingTest, SingleBlocksAtEveryPosition) {
     wr.atomic.result = {.addr = wr_id * 11, .length = 8, .lkey = 13};
     wr.atomic.operands = {.compare_add = wr_id * 17, .swap = wr_id * 19};
     ASSERT_TRUE(ring_.push_block(wr, num_sge));
-    ring_.publish();
-    SendEntry entry;
-    ASSERT_TRUE(kernel_.fetch(&entry));
-    expect_request(entry.head, wr_id);
+    const SendEntry entry = through(wr_id);
     EXPECT_EQ(entry.blocks, 1U);
     EXPECT_EQ(entry.head.inline_len, 0U);
     EXPECT_EQ(entry.sges.size(), num_sge);
     EXPECT_EQ(entry.head.atomic.result.addr, wr_id * 11);
     EXPECT_EQ(entry.head.atomic.operands.compare_add, wr_id * 17);
     EXPECT_EQ(entry.head.atomic.operands.swap, wr_id * 19);
-    kernel_.release(entry.blocks);
-    ring_.retire(true);
   }
   for (uint32_t i = 0; i < kBlocks; i++) {
     ASSERT_TRUE(ring_.push_block(request(i), 0));
@@ -420,24 +401,20 @@ TEST_P(SendRingTest, SingleBlocksAtEveryPosition) {
 }
 
 TEST_P(SendRingTest, RewindForgetsWhatWasNotPublished) {
-  const auto many = some_sges(WEFT_MAX_SGE, 3);
-  ASSERT_TRUE(ring_.push(request(1), many.data(), 1));
+  ASSERT_TRUE(push(1, one_));
   ring_.publish();
   for (int pass = 0; pass < 5; pass++) {
     const uint32_t start = ring_.position();
-    ASSERT_TRUE(ring_.push(request(50), many.data(), WEFT_MAX_SGE));
+    ASSERT_TRUE(push(50, many_));
     ASSERT_TRUE(ring_.push_block(request(51), 0));
     ring_.rewind(start, 2);
     EXPECT_EQ(ring_.free_slots(), kBlocks - 1);
   }
-  ASSERT_TRUE(ring_.push(request(2), many.data(), 2));
+  ASSERT_TRUE(push(2, some_sges(2, 3)));
   ring_.publish();
-  SendEntry entry;
-  ASSERT_TRUE(kernel_.fetch(&entry));
-  expect_request(entry.head, 1);
-  ASSERT_TRUE(kernel_.fetch(&entry));
-  expect_request(entry.head, 2);
-  EXPECT_FALSE(kernel_.fetch(&entry));
+  fetched(1);
+  fetched(2);
+  expect_empty();
 }
 
 TEST_P(SendRingTest, ThePeersWord) {
@@ -455,8 +432,14 @@ class RecvRingTest : public testing::TestWithParam<std::tuple<uint32_t, uint32_t
   RecvRingTest() : memory_(WEFT_RING_OFFSET + kEntries * weft_rq_stride(max_sge())) {
     kernel_ = KernelRecvQueue(memory_.base(), kEntries, max_sge());
     kernel_.start_at(std::get<0>(GetParam()));
+    attach(kEntries, true);
+  }
+  void attach(uint32_t promised, bool shared) {
     ring_ = zeroed<RecvRing>();
-    ring_.attach(memory_.base(), kEntries, max_sge(), kEntries, true);
+    ring_.attach(memory_.base(), kEntries, max_sge(), promised, shared);
+  }
+  bool push(uint64_t wr_id, const std::vector<weft_sge>& sges = {}) {
+    return ring_.push(wr_id, sges.data(), static_cast<uint32_t>(sges.size()));
   }
   static uint32_t max_sge() { return std::get<1>(GetParam()); }
 
@@ -475,9 +458,9 @@ TEST_P(RecvRingTest, FillAndDrainManyTimes) {
     const uint64_t first = next;
     for (uint32_t i = 0; i < kEntries; i++, next++) {
       const auto count = static_cast<uint32_t>(next % (max_sge() + 1));
-      ASSERT_TRUE(ring_.push(next, some_sges(count, next).data(), count));
+      ASSERT_TRUE(push(next, some_sges(count, next)));
     }
-    EXPECT_FALSE(ring_.push(next, some_sges(0, 0).data(), 0));
+    EXPECT_FALSE(push(next));
     RecvEntry entry;
     EXPECT_FALSE(kernel_.fetch(&entry)) << "visible before publish";
     ring_.publish();
@@ -487,7 +470,7 @@ TEST_P(RecvRingTest, FillAndDrainManyTimes) {
       expect_sges(entry.sges, some_sges(static_cast<uint32_t>(want % (max_sge() + 1)), want));
     }
     EXPECT_FALSE(kernel_.fetch(&entry));
-    EXPECT_FALSE(ring_.push(next, some_sges(0, 0).data(), 0)) << "not given back yet";
+    EXPECT_FALSE(push(next)) << "not given back yet";
     kernel_.release();
   }
 }
@@ -498,20 +481,19 @@ TEST_P(RecvRingTest, TakesAsManyAsItPromises) {
   for (uint32_t step = 0; step <= 2 * kEntries + 1; step++) {
     const uint32_t promised = step / 2;
     const bool shared = step % 2 == 0;
-    ring_ = zeroed<RecvRing>();
-    ring_.attach(memory_.base(), kEntries, max_sge(), promised, shared);
+    attach(promised, shared);
     for (int pass = 0; pass < 5; pass++) {
       for (uint32_t i = 0; i < promised; i++) {
-        ASSERT_TRUE(ring_.push(i, some_sges(0, 0).data(), 0)) << i << " of " << promised;
+        ASSERT_TRUE(push(i)) << i << " of " << promised;
       }
-      EXPECT_FALSE(ring_.push(99, some_sges(0, 0).data(), 0)) << promised;
+      EXPECT_FALSE(push(99)) << promised;
       ring_.publish();
       RecvEntry entry;
       while (kernel_.fetch(&entry)) {
       }
       kernel_.release();
       if (!shared && promised != 0) {
-        EXPECT_FALSE(ring_.push(99, some_sges(0, 0).data(), 0)) << promised;
+        EXPECT_FALSE(push(99)) << promised;
         for (uint32_t i = 0; i < promised; i++) {
           ring_.retire();
         }
@@ -536,11 +518,14 @@ class CompletionRingTest : public testing::TestWithParam<uint32_t> {
   }
 
   bool complete(uint64_t wr_id, uint32_t qp_num = 1) {
-    weft_cqe cqe = {};
-    cqe.wr_id = wr_id;
-    cqe.qp_num = qp_num;
-    cqe.byte_len = static_cast<uint32_t>(wr_id * 2);
+    weft_cqe cqe = {.wr_id = wr_id, .qp_num = qp_num, .byte_len = static_cast<uint32_t>(wr_id * 2)};
     return kernel_.push(cqe, 0, 0, WEFT_OP_SEND);
+  }
+
+  void fill() {
+    for (uint32_t i = 0; i < kEntries; i++) {
+      ASSERT_TRUE(complete(i));
+    }
   }
 
   // Polls one, or returns UINT64_MAX.
@@ -587,9 +572,7 @@ TEST_P(CompletionRingTest, PhaseTurnsWithEveryPass) {
 }
 
 TEST_P(CompletionRingTest, ConsumerIsPublishedByTheBatch) {
-  for (uint32_t i = 0; i < kEntries; i++) {
-    ASSERT_TRUE(complete(i));
-  }
+  fill();
   EXPECT_EQ(poll(), 0U);
   EXPECT_EQ(poll(), 1U);
   EXPECT_EQ(kernel_.control()->consumer, GetParam());
@@ -600,9 +583,7 @@ TEST_P(CompletionRingTest, ConsumerIsPublishedByTheBatch) {
 }
 
 TEST_P(CompletionRingTest, OverflowIsSeen) {
-  for (uint32_t i = 0; i < kEntries; i++) {
-    ASSERT_TRUE(complete(i));
-  }
+  fill();
   EXPECT_FALSE(ring_.overflown());
   EXPECT_FALSE(complete(99));
   EXPECT_TRUE(ring_.overflown());

@@ -97,8 +97,7 @@ TEST(Threads, NoDoorbellIsLost) {
     const auto chain = 1 + random() % 3;
     const uint64_t before = next;
     for (uint64_t i = 0; i < chain && next < kRequests; i++) {
-      weft_sq_wr wr = {};
-      wr.wr_id = next;
+      weft_sq_wr wr = {.wr_id = next};
       if (!ring.push(wr, sges, static_cast<uint32_t>(random() % 7))) {
         break;
       }
@@ -138,8 +137,7 @@ TEST(Threads, NoCompletionEventIsLost) {
         std::this_thread::yield();
       }
       in_ring++;
-      weft_cqe cqe = {};
-      cqe.wr_id = i;
+      weft_cqe cqe = {.wr_id = i};
       if (!kernel.push(cqe, 0, 0, WEFT_OP_SEND)) {
         failed = true;
         return;

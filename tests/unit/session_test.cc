@@ -19,26 +19,22 @@ u32 decode(const Bytes& bytes, weft_mpa_frame* frame) {
 TEST(Session, DecodesAnInitiate) {
   weft_mpa_frame f{};
   EXPECT_EQ(decode(message(1, {7, 8}), &f), 4U);
-  EXPECT_FALSE(f.reply);
-  EXPECT_FALSE(f.enhanced);
-  EXPECT_FALSE(f.extend);
-  EXPECT_EQ(f.revision, 1);
-  EXPECT_EQ(f.private_len, 2);
+  EXPECT_EQ(fields(f), fields(weft_mpa_frame{.revision = 1, .private_len = 2}));
 }
 
 TEST(Session, DecodesAnEnhancedInitiateThatOffersToExtend) {
   weft_mpa_frame f{};
   // peer-to-peer with a SEND, IRD 2; RTR by READ, ORD 3
   EXPECT_EQ(decode(message(0x8005, {0xc0, 2, 0x40, 3, 9}), &f), 8U);
-  EXPECT_FALSE(f.reply);
-  EXPECT_TRUE(f.enhanced);
-  EXPECT_TRUE(f.extend);
-  EXPECT_TRUE(f.p2p);
-  EXPECT_EQ(f.revision, 2);
-  EXPECT_EQ(f.rtr, WEFT_RTR_SEND | WEFT_RTR_READ);
-  EXPECT_EQ(f.ird, 2);
-  EXPECT_EQ(f.ord, 3);
-  EXPECT_EQ(f.private_len, 1);
+  EXPECT_EQ(fields(f), fields(weft_mpa_frame{.revision = 2,
+
+                                             .enhanced = true,
+                                             .extend = true,
+                                             .p2p = true,
+                                             .rtr = WEFT_RTR_SEND | WEFT_RTR_READ,
+                                             .ird = 2,
+                                             .ord = 3,
+                                             .private_len = 1}));
 }
 
 TEST(Session, DecodesReplies) {
@@ -63,8 +59,7 @@ TEST(Session, RefusesUnknownCodes) {
 }
 
 TEST(Session, RefusesWrongLengths) {
-  weft_mpa_frame f{};
-  f.revision = 0xaa;
+  weft_mpa_frame f{.revision = 0xaa};
   EXPECT_EQ(decode({0, 0, 0}, &f), 0U);
   EXPECT_EQ(decode(message(1, Bytes(513)), &f), 0U);
   EXPECT_EQ(decode(message(5, Bytes(3)), &f), 0U);
@@ -76,8 +71,7 @@ TEST(Session, RefusesWrongLengths) {
 
 TEST(Session, WritesWhatItReads) {
   for (u32 bits = 0; bits < 16; bits++) {
-    weft_mpa_frame in{};
-    in.reply = (bits & 1) != 0;
+    weft_mpa_frame in{.reply = (bits & 1) != 0};
     in.reject = in.reply && (bits & 2) != 0;
     in.enhanced = (bits & 4) != 0;
     in.revision = in.enhanced ? 2 : 1;
@@ -102,16 +96,9 @@ TEST(Session, WritesWhatItReads) {
       const u32 at = decode(exact(buf, len), &out);
       ASSERT_EQ(at, len - private_len);
       EXPECT_EQ(Bytes(buf.begin() + at, buf.begin() + len), private_data);
-      EXPECT_EQ(out.reply, in.reply);
-      EXPECT_EQ(out.reject, in.reject);
-      EXPECT_EQ(out.revision, in.revision);
-      EXPECT_EQ(out.enhanced, in.enhanced);
-      EXPECT_EQ(out.extend, in.extend && in.enhanced);
-      EXPECT_EQ(out.extended, in.extended && in.enhanced);
-      EXPECT_EQ(out.rtr, in.rtr);
-      EXPECT_EQ(out.ird, in.ird);
-      EXPECT_EQ(out.ord, in.ord);
-      EXPECT_EQ(out.private_len, in.private_len);
+      EXPECT_EQ(fields(out), fields(with(in, &weft_mpa_frame::extend, in.extend && in.enhanced,
+                                         &weft_mpa_frame::extended, in.extended && in.enhanced,
+                                         &weft_mpa_frame::crc, out.crc)));
     }
   }
 }
@@ -119,17 +106,12 @@ TEST(Session, WritesWhatItReads) {
 TEST(Session, RefusesToEncodeWhatCannotBeSaid) {
   Bytes buf(WEFT_SESSION_MAX_LEN, 0xaa);
   const Bytes data(513);
-  weft_mpa_frame f{};
-  f.revision = 1;
-  f.private_len = 513;
-  EXPECT_EQ(weft_session_encode(buf.data(), 0, &f, data.data()), 0U);
-  f.revision = 2;
-  f.enhanced = true;
-  f.private_len = 509;
-  EXPECT_EQ(weft_session_encode(buf.data(), 0, &f, data.data()), 0U);
-  f.private_len = 0;
-  f.ird = 0x4000;
-  EXPECT_EQ(weft_session_encode(buf.data(), 0, &f, data.data()), 0U);
+  for (const weft_mpa_frame& f :
+       {weft_mpa_frame{.revision = 1, .private_len = 513},
+        weft_mpa_frame{.revision = 2, .enhanced = true, .private_len = 509},
+        weft_mpa_frame{.revision = 2, .enhanced = true, .ird = 0x4000}}) {
+    EXPECT_EQ(weft_session_encode(buf.data(), 0, &f, data.data()), 0U);
+  }
 }
 
 TEST(Session, NumbersMessages) {

@@ -13,13 +13,12 @@ using Head = std::array<u8, WEFT_DDP_MAX_LEN>;
 
 // A SEND's or a WRITE's header.
 Head head(bool tagged, u64 place, bool last, u32 msn = 7) {
-  weft_ddp_hdr hdr{};
-  hdr.opcode = tagged ? WEFT_RDMAP_WRITE : WEFT_RDMAP_SEND;
-  hdr.tagged = tagged;
-  hdr.last = last;
-  hdr.stag = 0x1234;
-  hdr.qn = WEFT_QN_SEND;
-  hdr.msn = msn;
+  weft_ddp_hdr hdr{.opcode = tagged ? WEFT_RDMAP_WRITE : WEFT_RDMAP_SEND,
+                   .tagged = tagged,
+                   .last = last,
+                   .stag = 0x1234,
+                   .qn = WEFT_QN_SEND,
+                   .msn = msn};
   if (tagged)
     hdr.to = place;
   else

@@ -17,6 +17,7 @@ extern "C" {
 }
 
 #include <cstring>
+#include <tuple>
 #include <vector>
 
 namespace weft::test {
@@ -40,6 +41,39 @@ T used() {
 inline Bytes operator+(Bytes a, const Bytes& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
+}
+
+// A copy with other values in some fields: with(policy, &weft_mpa_policy::revision, 1).
+template <typename T>
+T with(T value) {
+  return value;
+}
+template <typename T, typename Field, typename Value, typename... Rest>
+T with(T value, Field T::*field, Value to, Rest... rest) {
+  value.*field = static_cast<Field>(to);
+  return with(value, rest...);
+}
+
+// All fields of a structure, to be compared and shown at once.
+inline auto fields(const weft_term& t) {
+  return std::tuple(t.layer, t.etype, t.code);
+}
+inline auto fields(const weft_ddp_hdr& h) {
+  return std::tuple(h.opcode, h.tagged, h.last, h.stag, h.to, h.inv_stag, h.imm, h.qn, h.msn, h.mo);
+}
+inline auto fields(const weft_read_req& r) {
+  return std::tuple(r.sink_stag, r.sink_to, r.size, r.src_stag, r.src_to);
+}
+inline auto fields(const weft_atomic_req& r) {
+  return std::tuple(r.op, r.id, r.stag, r.to, r.data, r.mask, r.compare, r.compare_mask);
+}
+inline auto fields(const weft_mpa_frame& f) {
+  return std::tuple(f.reply, f.revision, f.markers, f.crc, f.reject, f.enhanced, f.extend,
+                    f.extended, f.paths, f.p2p, f.rtr, f.ird, f.ord, f.private_len);
+}
+inline auto fields(const weft_mpa_agreed& a) {
+  return std::tuple(a.revision, a.crc, a.p2p, a.rtr, a.extended, a.paths, a.marks_out, a.marks_in,
+                    a.ird, a.ord);
 }
 
 }  // namespace weft::test

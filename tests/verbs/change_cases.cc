@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <algorithm>
 #include <atomic>
-#include <chrono>
+#include <deque>
 #include <thread>
 
 #include "cases.h"
@@ -18,7 +18,7 @@ void resize_under_traffic(Endpoint& client, Endpoint& server) {
   constexpr int kResized = 12;
   const std::uint32_t length = 64;
   prepare(client, server, length);
-  int error = ibv_resize_cq(server.recv_cq(), 256);
+  std::atomic<int> error = ibv_resize_cq(server.recv_cq(), 256);
   if (error == EOPNOTSUPP || error == ENOSYS) {
     throw Lacking("the device does not resize completion queues");
   }
@@ -28,10 +28,9 @@ void resize_under_traffic(Endpoint& client, Endpoint& server) {
   std::jthread changer([&](const std::stop_token& done) {
     const int sizes[] = {64, 1024, 32, 200, 4096, 100};
     for (unsigned at = 0; !done.stop_requested(); ++at) {
-      const int size = sizes[at % std::size(sizes)];
-      const int refused = ibv_resize_cq(at % 2 == 0 ? server.recv_cq() : client.send_cq(), size);
-      if (refused != 0) {
-        error = refused;
+      ibv_cq* const queue = at % 2 == 0 ? server.recv_cq() : client.send_cq();
+      error = ibv_resize_cq(queue, sizes[at % std::size(sizes)]);
+      if (error != 0) {
         return;
       }
       ++resized;
@@ -39,25 +38,22 @@ void resize_under_traffic(Endpoint& client, Endpoint& server) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   });
-  std::vector<std::uint64_t> receives;
-  std::vector<std::uint64_t> sends;
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> under_way;  // receive and send
   const Work send = client.work(IBV_WR_SEND, {{kSource, length}});
-  const Clock::time_point end = Clock::now() + kPatience;
+  const Deadline deadline(kPatience);
   std::size_t taken = 0;
   // Sends until there were enough sends and enough resizes.
-  while (taken < kSends || (resized < kResized && Clock::now() < end)) {
-    if (sends.size() - taken < kWindow) {
-      receives.push_back(server.post_recv({{kTarget, length}}));
-      sends.push_back(client.post_send(send));
+  for (bool enough = false; !enough || !under_way.empty();) {
+    enough = taken >= kSends && (resized >= kResized || deadline.over());
+    if (!enough && under_way.size() < kWindow) {
+      const std::uint64_t receive = server.post_recv({{kTarget, length}});
+      under_way.emplace_back(receive, client.post_send(send));
       continue;
     }
-    server.expect_recv(receives[taken], length);
-    client.expect_send(sends[taken], IBV_WC_SEND);
+    server.expect_recv(under_way.front().first, length);
+    client.expect_send(under_way.front().second, IBV_WC_SEND);
+    under_way.pop_front();
     ++taken;
-  }
-  for (; taken < sends.size(); ++taken) {
-    server.expect_recv(receives[taken], length);
-    client.expect_send(sends[taken], IBV_WC_SEND);
   }
   changer.request_stop();
   changer.join();
@@ -106,10 +102,7 @@ void registered_anew(Endpoint& client, Endpoint& server) {
 
 void change_cases(Suite& suite) {
   suite.group("completion queues resized", [&] {
-    Shape shape;
-    shape.send_wr = 32;
-    shape.recv_wr = 32;
-    const Pair pair = suite.connector().connect(shape);
+    const Pair pair = suite.connector().connect({.send_wr = 32, .recv_wr = 32});
     for (const Wait wait : {Wait::kPoll, Wait::kEvent}) {
       suite.run(wait == Wait::kPoll ? "polled" : "by events", [&] {
         pair.client->wait_with(wait);

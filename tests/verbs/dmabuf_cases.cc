@@ -40,10 +40,9 @@ class Buffer {
     if (!device) {
       throw Skip("there is no /dev/udmabuf here");
     }
-    udmabuf_create want{};
-    want.memfd = static_cast<std::uint32_t>(file_.number());
-    want.flags = UDMABUF_FLAGS_CLOEXEC;
-    want.size = kSize;
+    udmabuf_create want{.memfd = static_cast<std::uint32_t>(file_.number()),
+                        .flags = UDMABUF_FLAGS_CLOEXEC,
+                        .size = kSize};
     descriptor_ = Descriptor(ioctl(device.number(), UDMABUF_CREATE, &want));
     if (!descriptor_) {
       fail_errno("a DMA buffer");

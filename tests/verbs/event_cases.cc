@@ -43,9 +43,7 @@ void send(const Pair& pair, int messages) {
 
 // More completions than the queue holds: what fitted can be polled, then comes the error.
 void overrun(Suite& suite) {
-  Shape narrow;
-  narrow.cq_entries = 8;
-  const Pair pair = suite.connector().connect(Shape{}, narrow);
+  const Pair pair = suite.connector().connect({}, {.cq_entries = 8});
   Endpoint& server = *pair.server;
   const int held = server.recv_cq()->cqe;
   require(held < 64, "a queue of 8 holds " + std::to_string(held));
@@ -71,9 +69,8 @@ void moderated(Suite& suite) {
   Endpoint& server = *pair.server;
   ibv_cq* queue = server.recv_cq();
   const auto moderate = [queue](std::uint16_t count, std::uint16_t period) {
-    ibv_modify_cq_attr attr{};
-    attr.attr_mask = IBV_CQ_ATTR_MODERATE;
-    attr.moderate = {.cq_count = count, .cq_period = period};
+    ibv_modify_cq_attr attr{.attr_mask = IBV_CQ_ATTR_MODERATE,
+                            .moderate = {.cq_count = count, .cq_period = period}};
     require_zero(ibv_modify_cq(queue, &attr), "ibv_modify_cq");
   };
   const auto take = [&](int messages) {

@@ -38,49 +38,52 @@ void data(const Endpoint& endpoint, std::size_t offset, std::uint32_t length) {
                  length);
 }
 
+using Build = std::function<void(ibv_qp_ex*)>;
+
+// Posts what `build` describes, and waits for its completion.
+void carry_out(Endpoint& client, ibv_wc_opcode opcode, const Build& build) {
+  client.expect_send(post_extended(client, build), opcode);
+}
+
+// The same for a send of so many bytes, which must arrive.
+void send_by(Endpoint& client, Endpoint& server, std::uint32_t length, const Build& build) {
+  prepare(client, server, length);
+  const std::uint64_t receive = server.post_recv({{kTarget, length}});
+  const std::uint64_t send = post_extended(client, build);
+  server.expect_recv(receive, length);
+  client.expect_send(send, IBV_WC_SEND);
+  check_target(server, length);
+}
+
 void plain_operations(Suite& suite, Endpoint& client, Endpoint& server) {
   suite.run("send", [&] {
-    prepare(client, server, kLength);
-    const std::uint64_t receive = server.post_recv({{kTarget, kLength}});
-    const std::uint64_t send = post_extended(client, [&](ibv_qp_ex* qp) {
+    send_by(client, server, kLength, [&](ibv_qp_ex* qp) {
       ibv_wr_send(qp);
       data(client, kSource, kLength);
     });
-    server.expect_recv(receive, kLength);
-    client.expect_send(send, IBV_WC_SEND);
-    check_target(server, kLength);
   });
   suite.run("write and read back", [&] {
     prepare(client, server, kLength);
     const std::uint32_t rkey = server.memory().mr()->rkey;
     const std::uint64_t there = server.memory().address(kTarget);
-    client.expect_send(post_extended(client,
-                                     [&](ibv_qp_ex* qp) {
-                                       ibv_wr_rdma_write(qp, rkey, there);
-                                       data(client, kSource, kLength);
-                                     }),
-                       IBV_WC_RDMA_WRITE);
+    carry_out(client, IBV_WC_RDMA_WRITE, [&](ibv_qp_ex* qp) {
+      ibv_wr_rdma_write(qp, rkey, there);
+      data(client, kSource, kLength);
+    });
     client.memory().expect({{kTarget, kLength}}, client.memory().gather({{kSource, kLength}}));
-    client.expect_send(post_extended(client,
-                                     [&](ibv_qp_ex* qp) {
-                                       ibv_wr_rdma_read(qp, rkey, there);
-                                       data(client, kTarget, kLength);
-                                     }),
-                       IBV_WC_RDMA_READ);
+    carry_out(client, IBV_WC_RDMA_READ, [&](ibv_qp_ex* qp) {
+      ibv_wr_rdma_read(qp, rkey, there);
+      data(client, kTarget, kLength);
+    });
     check_target(client, kLength);
     check_target(server, kLength);
   });
   suite.run("inline data", [&] {
     const std::uint32_t length = client.cap().max_inline_data;
-    prepare(client, server, length);
-    const std::uint64_t receive = server.post_recv({{kTarget, length}});
-    const std::uint64_t send = post_extended(client, [&](ibv_qp_ex* qp) {
+    send_by(client, server, length, [&](ibv_qp_ex* qp) {
       ibv_wr_send(qp);
       ibv_wr_set_inline_data(qp, client.memory().bytes(kSource), length);
     });
-    server.expect_recv(receive, length);
-    client.expect_send(send, IBV_WC_SEND);
-    check_target(server, length);
   });
   suite.run("an aborted batch sends nothing", [&] {
     ibv_wr_start(client.qp_ex());
@@ -94,53 +97,43 @@ void plain_operations(Suite& suite, Endpoint& client, Endpoint& server) {
 void beyond_iwarp(Suite& suite, Endpoint& client, Endpoint& server) {
   const std::uint32_t rkey = server.memory().mr()->rkey;
   const std::uint64_t there = server.memory().address(kTarget);
-  const auto receive_immediate = [&](std::uint64_t receive, ibv_wc_opcode opcode,
-                                     std::uint32_t value) {
+  const auto immediate = [&](const Layout& into, ibv_wc_opcode received, std::uint32_t value,
+                             ibv_wc_opcode sent, const Build& build) {
+    prepare(client, server, kLength);
+    const std::uint64_t receive = server.post_recv(into);
+    const std::uint64_t send = post_extended(client, [&](ibv_qp_ex* qp) {
+      build(qp);
+      data(client, kSource, kLength);
+    });
     const ibv_wc got = server.next_recv();
-    require(got.status == IBV_WC_SUCCESS && got.wr_id == receive && got.opcode == opcode &&
+    require(got.status == IBV_WC_SUCCESS && got.wr_id == receive && got.opcode == received &&
                 (got.wc_flags & IBV_WC_WITH_IMM) != 0 && be32toh(got.imm_data) == value,
             "receive completion: " + to_string(got));
+    client.expect_send(send, sent);
+    check_target(server, kLength);
   };
   suite.run("send with immediate", [&] {
-    prepare(client, server, kLength);
-    const std::uint64_t receive = server.post_recv({{kTarget, kLength}});
-    const std::uint64_t send = post_extended(client, [&](ibv_qp_ex* qp) {
-      ibv_wr_send_imm(qp, htobe32(0x01020304));
-      data(client, kSource, kLength);
-    });
-    receive_immediate(receive, IBV_WC_RECV, 0x01020304);
-    client.expect_send(send, IBV_WC_SEND);
-    check_target(server, kLength);
+    immediate({{kTarget, kLength}}, IBV_WC_RECV, 0x01020304, IBV_WC_SEND,
+              [](ibv_qp_ex* qp) { ibv_wr_send_imm(qp, htobe32(0x01020304)); });
   });
   suite.run("write with immediate", [&] {
-    prepare(client, server, kLength);
-    const std::uint64_t receive = server.post_recv({{0, 0}});
-    const std::uint64_t send = post_extended(client, [&](ibv_qp_ex* qp) {
-      ibv_wr_rdma_write_imm(qp, rkey, there, htobe32(0x05060708));
-      data(client, kSource, kLength);
-    });
-    receive_immediate(receive, IBV_WC_RECV_RDMA_WITH_IMM, 0x05060708);
-    client.expect_send(send, IBV_WC_RDMA_WRITE);
-    check_target(server, kLength);
+    immediate({{0, 0}}, IBV_WC_RECV_RDMA_WITH_IMM, 0x05060708, IBV_WC_RDMA_WRITE,
+              [&](ibv_qp_ex* qp) { ibv_wr_rdma_write_imm(qp, rkey, there, htobe32(0x05060708)); });
   });
   suite.run("atomics", [&] {
     auto* result = reinterpret_cast<std::uint64_t*>(client.memory().bytes(kTarget));
     auto* word = reinterpret_cast<std::uint64_t*>(there);
     *word = 40;
-    client.expect_send(post_extended(client,
-                                     [&](ibv_qp_ex* qp) {
-                                       ibv_wr_atomic_fetch_add(qp, rkey, there, 2);
-                                       data(client, kTarget, 8);
-                                     }),
-                       IBV_WC_FETCH_ADD);
+    carry_out(client, IBV_WC_FETCH_ADD, [&](ibv_qp_ex* qp) {
+      ibv_wr_atomic_fetch_add(qp, rkey, there, 2);
+      data(client, kTarget, 8);
+    });
     require(*result == 40 && *word == 42, "fetch and add: " + std::to_string(*word));
     for (const std::uint64_t compare : {41U, 42U}) {
-      client.expect_send(post_extended(client,
-                                       [&](ibv_qp_ex* qp) {
-                                         ibv_wr_atomic_cmp_swp(qp, rkey, there, compare, 7);
-                                         data(client, kTarget, 8);
-                                       }),
-                         IBV_WC_COMP_SWAP);
+      carry_out(client, IBV_WC_COMP_SWAP, [&](ibv_qp_ex* qp) {
+        ibv_wr_atomic_cmp_swp(qp, rkey, there, compare, 7);
+        data(client, kTarget, 8);
+      });
       require(*result == 42 && *word == (compare == 42 ? 7 : 42),
               "compare and swap: " + std::to_string(*word));
     }
@@ -150,10 +143,7 @@ void beyond_iwarp(Suite& suite, Endpoint& client, Endpoint& server) {
 }
 
 void stamped(Suite& suite) {
-  Shape shape;
-  shape.extended = true;
-  shape.stamps = true;
-  const Pair pair = suite.connector().connect(shape);
+  const Pair pair = suite.connector().connect({.extended = true, .stamps = true});
   Endpoint& client = *pair.client;
   Endpoint& server = *pair.server;
   ibv_cq_ex* cq = extended(server.recv_cq());
@@ -193,8 +183,7 @@ void stamped(Suite& suite) {
     ibv_device_attr_ex attr{};
     require_zero(ibv_query_device_ex(client.context(), nullptr, &attr), "ibv_query_device_ex");
     require(attr.completion_timestamp_mask != 0 && attr.hca_core_clock == 1000000, "no clock");
-    ibv_values_ex values{};
-    values.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+    ibv_values_ex values{.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
     if (sizeof(values.raw_clock.tv_nsec) < sizeof(std::uint64_t)) {
       require(ibv_query_rt_values_ex(client.context(), &values) == EOPNOTSUPP,
               "a clock of 64 bits in 32");
@@ -208,26 +197,20 @@ void stamped(Suite& suite) {
 }  // namespace
 
 void extended_cases(Suite& suite) {
-  Shape shape;
-  shape.extended = true;
-  const auto pair = [&] { return suite.connector().connect(shape); };
-  suite.group("ibv_wr_*", [&] {
-    const Pair ends = pair();
+  const auto plain = [&](const Shape& shape) {
+    const Pair ends = suite.connector().connect(shape);
     plain_operations(suite, *ends.client, *ends.server);
-  });
+  };
+  suite.group("ibv_wr_*", [&] { plain({.extended = true}); });
   suite.group("ibv_wr_* beyond iWARP", [&] {
-    Shape remote = shape;
+    Shape remote{.extended = true};
     remote.access |= IBV_ACCESS_REMOTE_ATOMIC;
-    const Pair ends = suite.connector().connect(shape, remote);
+    const Pair ends = suite.connector().connect({.extended = true}, remote);
     beyond_iwarp(suite, *ends.client, *ends.server);
   });
   suite.group("ibv_start_poll", [&] { stamped(suite); });
-  suite.group("in a thread domain", [&] {
-    shape.domain = true;
-    shape.shared_receives = true;
-    const Pair ends = pair();
-    plain_operations(suite, *ends.client, *ends.server);
-  });
+  suite.group("in a thread domain",
+              [&] { plain({.shared_receives = true, .extended = true, .domain = true}); });
 }
 
 }  // namespace rdma

@@ -219,13 +219,11 @@ std::uint32_t fill(const std::function<int()>& post, std::uint32_t bound) {
 }
 
 void queue_cases(Suite& suite) {
-  Shape shape;
   const ibv_device_attr device = suite.pair().client->device();
-  shape.send_wr = shape.recv_wr = limit_of(device.max_qp_wr);
-  shape.sge = 1;
-  shape.inline_bytes = 0;
+  const std::uint32_t most = limit_of(device.max_qp_wr);
   // Requests that went out give their places back, so that more than that are taken.
-  shape.cq_entries = 4 * shape.send_wr;
+  const Shape shape{
+      .send_wr = most, .recv_wr = most, .cq_entries = 4 * most, .sge = 1, .inline_bytes = 0};
   const Pair pair = suite.connector().connect(shape);
   Endpoint& client = *pair.client;
   Endpoint& server = *pair.server;

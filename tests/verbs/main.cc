@@ -27,8 +27,8 @@ int main(int argc, char** argv) {
     for (const auto cases :
          {rdma::srq_cases, rdma::extended_cases, rdma::change_cases, rdma::limit_cases,
           rdma::charge_cases, rdma::window_cases, rdma::rights_cases, rdma::dmabuf_cases,
-          rdma::race_cases, rdma::threads_cases, rdma::doorbell_cases, rdma::answer_cases,
-          rdma::revoke_cases, rdma::large_cases, rdma::fork_cases}) {
+          rdma::threads_cases, rdma::hostile_cases, rdma::revoke_cases, rdma::large_cases,
+          rdma::fork_cases}) {
       cases(suite);
     }
     rdma::event_cases(suite, client.netns);

@@ -160,10 +160,10 @@ void expect_all(const Bytes& bytes, std::uint8_t value, const std::string& whose
 }
 
 void round(Suite& suite, const Way& way) {
-  Shape shape;
-  shape.send_wr = shape.recv_wr = shape.cq_entries = 16;
-  shape.arena = kSource + kLength + Memory::kMargin;
-  const Pair pair = suite.connector().connect(shape);
+  const Pair pair = suite.connector().connect({.send_wr = 16,
+                                               .recv_wr = 16,
+                                               .cq_entries = 16,
+                                               .arena = kSource + kLength + Memory::kMargin});
   Held held(*pair.server, way.window_type);
   pair.client->memory().fill({{kSource, kLength}}, suite.random(1U << 30));
   const std::uint8_t sign = pair.client->memory().gather({{kSource, kLength}}).back();

@@ -32,9 +32,8 @@ unsigned query_rights(const Endpoint& end) {
 
 // As rdma_cm makes them; the server's memory grants all.
 Pair pair_of_rdma_cm(Suite& suite) {
-  Shape all;
-  all.access = static_cast<int>(IBV_ACCESS_LOCAL_WRITE | kRead | kWrite | kAtomic);
-  Pair pair = suite.connector().connect(Shape{}, all);
+  const auto all = static_cast<int>(IBV_ACCESS_LOCAL_WRITE | kRead | kWrite | kAtomic);
+  Pair pair = suite.connector().connect({}, {.access = all});
   for (const Endpoint* end : {pair.client.get(), pair.server.get()}) {
     const unsigned told = query_rights(*end);
     require(told == (kRead | kWrite | kAtomic), "ibv_query_qp says " + std::to_string(told));
@@ -45,8 +44,7 @@ Pair pair_of_rdma_cm(Suite& suite) {
 // The server's queue pair grants these rights from here on.
 Pair pair_with(Suite& suite, unsigned rights) {
   Pair pair = pair_of_rdma_cm(suite);
-  ibv_qp_attr attr{};
-  attr.qp_access_flags = rights;
+  ibv_qp_attr attr{.qp_access_flags = rights};
   require_zero(ibv_modify_qp(pair.server->qp(), &attr, IBV_QP_ACCESS_FLAGS), "ibv_modify_qp");
   const unsigned told = query_rights(*pair.server);
   require(told == rights, "ibv_query_qp says " + std::to_string(told));

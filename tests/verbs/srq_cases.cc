@@ -20,10 +20,7 @@ void leave_event(Endpoint& client, Endpoint& server) {
 void foreign_queue_cases(Suite& suite) {
   constexpr std::uint32_t kLength = 5000;
   const Pair home = suite.connector().connect();
-  Shape shape;
-  shape.shared_receives = true;
-  shape.recv_wr = 64;
-  shape.shared_pd = home.server->pd();
+  const Shape shape{.recv_wr = 64, .shared_receives = true, .shared_pd = home.server->pd()};
   suite.run("its receives may name what is in its own", [&] {
     const Pair pair = suite.connector().connect({}, shape);
     prepare(*pair.client, *home.server, kLength);
@@ -53,10 +50,7 @@ void srq_cases(Suite& suite) {
   suite.group("a shared receive queue of another protection domain",
               [&] { foreign_queue_cases(suite); });
   suite.group("shared receive queues", [&] {
-    Shape shape;
-    shape.shared_receives = true;
-    shape.recv_wr = 64;
-    const Pair pair = suite.connector().connect({}, shape);
+    const Pair pair = suite.connector().connect({}, {.recv_wr = 64, .shared_receives = true});
     Endpoint& client = *pair.client;
     Endpoint& server = *pair.server;
     suite.run("sends of several sizes", [&] {
@@ -77,8 +71,7 @@ void srq_cases(Suite& suite) {
       for (std::uint64_t& receive : receives) {
         receive = server.post_recv({{0, 0}});
       }
-      ibv_srq_attr attr{};
-      attr.srq_limit = 3;
+      ibv_srq_attr attr{.srq_limit = 3};
       require_zero(ibv_modify_srq(server.srq(), &attr, IBV_SRQ_LIMIT), "ibv_modify_srq");
       attr = {};
       require_zero(ibv_query_srq(server.srq(), &attr), "ibv_query_srq");

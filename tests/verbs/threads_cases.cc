@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 // Sixteen threads of one process on the same objects: posters on one queue pair, pollers of one
 // completion queue by events and without, posters on one shared receive queue that feeds
-// several queue pairs, and owners that ask, change and register beside.
+// several queue pairs, and owners that ask, change and register beside. And posts that race with
+// what the kernel does for the same queue pair on its own.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -144,11 +145,9 @@ void poll_until(Crowd& crowd, ibv_cq* cq, bool by_event, const Ledger& ledger,
 // completion queue, one of them by events; four ask, change and register beside.
 void one_queue_pair(Suite& suite) {
   constexpr unsigned kPosters = 8;
-  Shape shape;
-  shape.send_wr = 32;
-  shape.cq_entries = 4096;  // more than all: pollers may be slower than posters
-  shape.extended = true;
-  const Pair pair = suite.connector().connect(shape, {});
+  // More completions than all: pollers may be slower than posters.
+  const Pair pair =
+      suite.connector().connect({.send_wr = 32, .cq_entries = 4096, .extended = true}, {});
   Endpoint& client = *pair.client;
   const Endpoint& server = *pair.server;
   Ledger ledger(kPosters * kEach);
@@ -213,20 +212,14 @@ void one_shared_queue(Suite& suite) {
   constexpr unsigned kPairs = 4;
   constexpr unsigned kFeeders = 4;
   const Layout message = {{kSource, 200}};
-  Shape shape;
-  shape.shared_receives = true;
-  shape.recv_wr = 64;
-  shape.cq_entries = 2048;
-  Shape sender;
-  sender.cq_entries = 2048;
-  const Pair home = suite.connector().connect({}, shape);
+  Shape fed{.recv_wr = 64, .cq_entries = 2048, .shared_receives = true};
+  const Pair home = suite.connector().connect({}, fed);
   ibv_srq* srq = home.server->srq();
-  Shape fed = shape;
   fed.pd = home.server->pd();
   fed.srq = srq;
   std::vector<Pair> pairs;
   for (unsigned at = 0; at < kPairs; ++at) {
-    pairs.push_back(suite.connector().connect(sender, fed));
+    pairs.push_back(suite.connector().connect({.cq_entries = 2048}, fed));
   }
   Ledger sent(kPairs * kEach);
   Ledger received(kFeeders * kEach);
@@ -283,9 +276,59 @@ void one_shared_queue(Suite& suite) {
   require(received.complete(), "receives: " + received.missing());
 }
 
+// A thread reads from the server all the time. The server's queue pair answers, while its program
+// sends single messages at any moment.
+void sends_between_answers(Suite& suite) {
+  constexpr std::chrono::seconds kTime{6};
+  constexpr unsigned kReads = 4;
+  constexpr unsigned kReceives = 64;
+  const Pair pair = suite.connector().connect();
+  Endpoint& client = *pair.client;
+  Endpoint& server = *pair.server;
+  server.wait_with(Wait::kPoll);
+  std::atomic<bool> refused = false;
+  std::jthread reader([&](const std::stop_token& done) {
+    const Work read = client.work(IBV_WR_RDMA_READ, {{kTarget, 1}}, server, kSource);
+    try {
+      for (unsigned at = 0; at < kReads; ++at) {
+        client.post_send(read);
+      }
+      while (!done.stop_requested()) {
+        const auto completion = client.poll(client.send_cq());
+        if (completion) {
+          require(completion->status == IBV_WC_SUCCESS, to_string(*completion));
+          client.post_send(read);
+        }
+      }
+    } catch (const Failure&) {
+      refused = true;
+    }
+  });
+  const Work send = server.work(IBV_WR_SEND, {{kSource, 1}});
+  for (unsigned at = 0; at < kReceives; ++at) {
+    client.post_recv({{kTarget + 8, 1}});
+  }
+  const Deadline deadline(kTime);
+  for (unsigned pause = 0; !deadline.over() && !refused; pause = (pause + 1) % 64) {
+    server.carry_out(send);
+    while (client.poll(client.recv_cq())) {
+      client.post_recv({{kTarget + 8, 1}});
+    }
+    for (unsigned turn = 0; turn < pause; ++turn) {
+      static_cast<void>(server.poll(server.recv_cq()));
+    }
+  }
+  reader.request_stop();
+  reader.join();
+  require(!refused, "a read failed");
+}
+
 }  // namespace
 
 void threads_cases(Suite& suite) {
+  suite.group("races", [&] {
+    suite.run("sends between answers to reads", [&] { sends_between_answers(suite); });
+  });
   suite.group("threads on the same objects", [&] {
     suite.run("one queue pair, one completion queue", [&] { one_queue_pair(suite); });
     suite.run("one shared receive queue", [&] { one_shared_queue(suite); });

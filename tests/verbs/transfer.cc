@@ -59,10 +59,8 @@ std::uint64_t post_extended(const Endpoint& end, const std::function<void(ibv_qp
 
 std::uint64_t start_bind(Endpoint& end, ibv_mw* window, const ibv_mw_bind_info& info) {
   if (window->type == IBV_MW_TYPE_1) {
-    ibv_mw_bind bind{};
-    bind.wr_id = Endpoint::new_wr_id();
-    bind.send_flags = IBV_SEND_SIGNALED;
-    bind.bind_info = info;
+    ibv_mw_bind bind{
+        .wr_id = Endpoint::new_wr_id(), .send_flags = IBV_SEND_SIGNALED, .bind_info = info};
     require_zero(ibv_bind_mw(end.qp(), window, &bind), "ibv_bind_mw");
     return bind.wr_id;
   }

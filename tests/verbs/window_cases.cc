@@ -247,10 +247,8 @@ void type_2_refusals(Suite& suite) {
   });
   suite.run("another queue pair's window", [&] {
     Bound b(suite, IBV_MW_TYPE_2, kBoth);
-    Shape same;
-    same.pd = b.server.pd();
     for (const bool invalidate : {false, true}) {
-      const Pair other = suite.connector().connect({}, same);
+      const Pair other = suite.connector().connect({}, {.pd = b.server.pd()});
       if (invalidate) {
         refuse_invalidation(*other.client, *other.server, b.window->rkey);
       } else {
@@ -323,9 +321,7 @@ void window_cases(Suite& suite) {
   });
   suite.group(name_of(IBV_MW_TYPE_2), [&] {
     for (const bool extended : {false, true}) {
-      Shape shape;
-      shape.extended = extended;
-      const Pair pair = suite.connector().connect(shape);
+      const Pair pair = suite.connector().connect({.extended = extended});
       const std::string how = extended ? ", by ibv_wr_*" : "";
       suite.run("bound and invalidated" + how,
                 [&] { type_2_works(*pair.client, *pair.server, kBoth); });

@@ -83,8 +83,7 @@ class Limits {
     if (plain == nullptr) {
       return;
     }
-    ibv_qp_attr attr{};
-    attr.qp_state = static_cast<ibv_qp_state>(77);
+    ibv_qp_attr attr{.qp_state = static_cast<ibv_qp_state>(77)};
     const int error = ibv_modify_qp(plain.get(), &attr, IBV_QP_STATE);
     report("a QP state that does not exist is refused", error == EINVAL,
            "ibv_modify_qp returned " + std::to_string(error));

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+// A process that goes past libibverbs: doorbells with numbers that it made up, and memory that the
+// kernel's answer does not fit into.
+#include <rdma/ib_user_verbs.h>
+
 #include <atomic>
 #include <thread>
 
@@ -23,9 +27,7 @@ void expect(int error, int expected, const std::string& what) {
 
 // Every number that is not the caller's own is refused, and its owner notices nothing.
 void foreign_numbers(Suite& suite) {
-  Shape shared;
-  shared.shared_receives = true;
-  const Pair pair = suite.connector().connect({}, shared);
+  const Pair pair = suite.connector().connect({}, {.shared_receives = true});
   const ibv_context* own = pair.client->qp()->context;
   const std::uint32_t number = pair.client->qp()->qp_num;
   const Owned<ibv_context> other(ibv_open_device(own->device));
@@ -92,12 +94,53 @@ void destroyed_beside(Suite& suite) {
   send_checked(*pair.client, *pair.server, 5000);
 }
 
+// Asks for a queue pair past libibverbs; the answer, of the core and then the module, goes to
+// `answer`. Returns 0 or errno.
+int create_qp(const Endpoint& end, const std::uint8_t* answer) {
+  struct {
+    ib_uverbs_cmd_hdr header;
+    ib_uverbs_create_qp ask;
+  } command{};
+  command.header = {
+      .command = IB_USER_VERBS_CMD_CREATE_QP,
+      .in_words = sizeof(command) / 4,
+      .out_words = (sizeof(ib_uverbs_create_qp_resp) + sizeof(weft_create_qp_resp)) / 4};
+  ib_uverbs_create_qp& ask = command.ask;
+  ask.response = reinterpret_cast<std::uintptr_t>(answer);
+  ask.pd_handle = end.pd()->handle;
+  ask.send_cq_handle = end.send_cq()->handle;
+  ask.recv_cq_handle = end.recv_cq()->handle;
+  ask.max_send_wr = ask.max_recv_wr = 4;
+  ask.max_send_sge = ask.max_recv_sge = 1;
+  ask.qp_type = IBV_QPT_RC;
+  const ssize_t taken = write(end.qp()->context->cmd_fd, &command, sizeof(command));
+  return taken == static_cast<ssize_t>(sizeof(command)) ? 0 : errno;
+}
+
+// A step that is not undone shows on the debug kernel.
+void refused_and_undone(Suite& suite) {
+  constexpr unsigned kTimes = 200;
+  const Pair pair = suite.connector().connect();
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const Pages memory(2 * page);
+  std::uint8_t* const end = memory.bytes() + page;
+  must(mprotect(end, page, PROT_NONE), "mprotect");
+  for (unsigned time = 0; time < kTimes; ++time) {
+    const int error = create_qp(*pair.client, end - sizeof(ib_uverbs_create_qp_resp) - time % 8);
+    require(error == EFAULT, std::string("it ended with ") + std::strerror(error));
+  }
+  send_checked(*pair.client, *pair.server, 5000);
+}
+
 }  // namespace
 
-void doorbell_cases(Suite& suite) {
+void hostile_cases(Suite& suite) {
   suite.group("doorbells of a process that makes up numbers", [&] {
     suite.run("only its own queue pairs are found", [&] { foreign_numbers(suite); });
     suite.run("a queue pair destroyed beside them", [&] { destroyed_beside(suite); });
+  });
+  suite.group("answers to memory that is not there", [&] {
+    suite.run("a queue pair is not created", [&] { refused_and_undone(suite); });
   });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Connects, and does to its queue pair what it is told on its standard input, for the part "ends".
+// The programs of the part "ends": one that listens and does not answer, and one that connects.
 #include <cstdio>
 #include <iostream>
 
@@ -19,6 +19,23 @@ Caller resolved(const Options& options) {
 
 }  // namespace
 
+void hold(const Options& options) {
+  const Connector connector = connector_of(options);
+  std::vector<Caller> unanswered;
+  std::cout << "port " << connector.port() << std::endl;
+  for (;;) {
+    try {
+      unanswered.push_back(connector.accepted());
+    } catch (const Failure&) {
+      continue;  // nobody has come for a while
+    }
+    std::cout << "request" << std::endl;
+    if (options.breaks) {
+      rdma_reject(unanswered.back().id.get(), "no", 2);
+    }
+  }
+}
+
 void call(const Options& options) {
   const Caller caller = resolved(options);
   rdma_cm_id* const id = caller.id.get();
@@ -26,24 +43,19 @@ void call(const Options& options) {
   must(rdma_create_qp(id, nullptr, &init), "rdma_create_qp");
   rdma_conn_param param = parameters<char>(1, nullptr, 0);
   must(rdma_connect(id, &param), "rdma_connect");
-  std::puts("calling");
-  std::fflush(stdout);
+  std::cout << "calling" << std::endl;
   for (std::string word; std::getline(std::cin, word);) {
-    int error = 0;
+    int error = EINVAL;
     if (word == "drain") {
-      ibv_qp_attr attr{};
-      attr.qp_state = IBV_QPS_SQD;
+      ibv_qp_attr attr{.qp_state = IBV_QPS_SQD};
       error = ibv_modify_qp(id->qp, &attr, IBV_QP_STATE);
     } else if (word == "again") {
       // Another connection for the same queue pair, which must be refused.
       const Caller second = resolved(options);
       param.qp_num = id->qp->qp_num;
       error = rdma_connect(second.id.get(), &param) == 0 ? 0 : errno;
-    } else {
-      error = EINVAL;
     }
-    std::printf("%s: %s\n", word.c_str(), error == 0 ? "done" : std::strerror(error));
-    std::fflush(stdout);
+    std::cout << word << ": " << (error == 0 ? "done" : std::strerror(error)) << std::endl;
   }
 }
 
