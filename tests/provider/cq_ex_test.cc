@@ -15,12 +15,8 @@
 
 #include "fixture.hpp"
 
+namespace weft_test {
 namespace {
-
-using weft_test::kernel;
-using weft_test::ObjectTest;
-using weft_test::QueuePairTest;
-using weft_test::SendEntry;
 
 constexpr uint64_t kStamps =
     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | uint64_t{IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK};
@@ -205,7 +201,7 @@ TEST_F(CqExTest, AQueuePairEndsWithinAPoll) {
 
 // What was current when its queue pair was reset counts nothing when it is given back.
 TEST_F(CqExTest, AQueuePairIsResetWithinAPoll) {
-  ibv_recv_wr recv = {.wr_id = 1, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+  ibv_recv_wr recv = recv_wr(1, &sge_);
   const auto posted = [&] {
     uint32_t receives = 0;
     while (post(&recv) == 0) {
@@ -245,23 +241,19 @@ TEST_F(CqExTest, WhatCantBeHadIsRefused) {
                               uint64_t{IBV_WC_EX_WITH_TM_INFO}}) {
     ibv_cq_init_attr_ex attr = init_attr();
     attr.wc_flags |= flag;
-    EXPECT_EQ(ibv_create_cq_ex(context_, &attr), nullptr) << flag;
-    EXPECT_EQ(errno, EOPNOTSUPP);
+    EXPECT_EQ(refusal(ibv_create_cq_ex(context_, &attr)), EOPNOTSUPP) << flag;
   }
   ibv_cq_init_attr_ex attr = init_attr();
   attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
   attr.flags = 1U << 7;
-  EXPECT_EQ(ibv_create_cq_ex(context_, &attr), nullptr);
-  EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_EQ(refusal(ibv_create_cq_ex(context_, &attr)), EOPNOTSUPP);
   attr = init_attr();
   attr.comp_mask = 1U << 9;
-  EXPECT_EQ(ibv_create_cq_ex(context_, &attr), nullptr);
-  EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_EQ(refusal(ibv_create_cq_ex(context_, &attr)), EOPNOTSUPP);
   attr = init_attr();
   attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD;
   attr.parent_domain = pd_;
-  EXPECT_EQ(ibv_create_cq_ex(context_, &attr), nullptr) << "not a parent domain";
-  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(refusal(ibv_create_cq_ex(context_, &attr)), EINVAL) << "not a parent domain";
   poll_.comp_mask = 1;
   EXPECT_EQ(ibv_start_poll(ex_, &poll_), EINVAL);
 }
@@ -389,18 +381,14 @@ TEST_F(ObjectTest, ParentDomains) {
   EXPECT_EQ(ibv_dealloc_td(td), EBUSY);
 
   attr.pd = parent;
-  EXPECT_EQ(ibv_alloc_parent_domain(context_, &attr), nullptr) << "of a parent domain";
-  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(refusal(ibv_alloc_parent_domain(context_, &attr)), EINVAL) << "of a parent domain";
   attr.pd = nullptr;
-  EXPECT_EQ(ibv_alloc_parent_domain(context_, &attr), nullptr);
-  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(refusal(ibv_alloc_parent_domain(context_, &attr)), EINVAL);
   attr.pd = pd_;
   attr.comp_mask = 1U << 6;
-  EXPECT_EQ(ibv_alloc_parent_domain(context_, &attr), nullptr);
-  EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_EQ(refusal(ibv_alloc_parent_domain(context_, &attr)), EOPNOTSUPP);
   td_attr.comp_mask = 1;
-  EXPECT_EQ(ibv_alloc_td(context_, &td_attr), nullptr);
-  EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_EQ(refusal(ibv_alloc_td(context_, &td_attr)), EOPNOTSUPP);
 
   // Everything can be made in it.
   ibv_cq_init_attr_ex cq_attr = {
@@ -423,7 +411,7 @@ TEST_F(ObjectTest, ParentDomains) {
   ASSERT_NE(qp, nullptr);
   EXPECT_EQ(qp->pd, parent);
   ibv_sge sge = {.addr = 1, .length = 2, .lkey = 3};
-  ibv_recv_wr recv = {.wr_id = 1, .next = nullptr, .sg_list = &sge, .num_sge = 1};
+  ibv_recv_wr recv = recv_wr(1, &sge);
   ibv_recv_wr* bad = nullptr;
   EXPECT_EQ(ibv_post_srq_recv(srq, &recv, &bad), 0);
 
@@ -437,3 +425,4 @@ TEST_F(ObjectTest, ParentDomains) {
 }
 
 }  // namespace
+}  // namespace weft_test

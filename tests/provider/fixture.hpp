@@ -37,6 +37,16 @@ inline ibv_context* open_device() {
   return context;
 }
 
+// 0, or why a call has made nothing.
+template <typename Object>
+int refusal(const Object* made) {
+  return made == nullptr ? errno : 0;
+}
+
+inline ibv_recv_wr recv_wr(uint64_t wr_id, ibv_sge* sge, int num_sge = 1) {
+  return {.wr_id = wr_id, .next = nullptr, .sg_list = sge, .num_sge = num_sge};
+}
+
 class ObjectTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -46,12 +56,8 @@ class ObjectTest : public testing::Test {
     ASSERT_NE(pd_, nullptr);
   }
   void TearDown() override {
-    if (pd_ != nullptr) {
-      EXPECT_EQ(ibv_dealloc_pd(pd_), 0);
-    }
-    if (context_ != nullptr) {
-      EXPECT_EQ(ibv_close_device(context_), 0);
-    }
+    EXPECT_TRUE(pd_ == nullptr || ibv_dealloc_pd(pd_) == 0);
+    EXPECT_TRUE(context_ == nullptr || ibv_close_device(context_) == 0);
     EXPECT_EQ(kernel().num_pds(), 0U);
     EXPECT_EQ(kernel().num_mrs(), 0U);
     EXPECT_EQ(kernel().num_cqs(), 0U);
@@ -87,28 +93,23 @@ class QueuePairTest : public ObjectTest {
     ASSERT_NE(qp_, nullptr) << strerror(errno);
   }
   void TearDown() override {
-    if (qp_ != nullptr) {
-      EXPECT_EQ(ibv_destroy_qp(qp_), 0);
-    }
-    if (cq_ != nullptr) {
-      EXPECT_EQ(ibv_destroy_cq(cq_), 0);
-    }
-    if (channel_ != nullptr) {
-      EXPECT_EQ(ibv_destroy_comp_channel(channel_), 0);
-    }
+    EXPECT_TRUE(qp_ == nullptr || ibv_destroy_qp(qp_) == 0);
+    EXPECT_TRUE(cq_ == nullptr || ibv_destroy_cq(cq_) == 0);
+    EXPECT_TRUE(channel_ == nullptr || ibv_destroy_comp_channel(channel_) == 0);
     ObjectTest::TearDown();
   }
 
+  // Capacities: work requests, SGEs, each of sends and of receives, and bytes inline.
+  static constexpr ibv_qp_cap cap_of(uint32_t send_wr, uint32_t recv_wr, uint32_t send_sge = 1,
+                                     uint32_t recv_sge = 1, uint32_t inline_data = 0) {
+    return {send_wr, recv_wr, send_sge, recv_sge, inline_data};
+  }
+  ibv_qp_init_attr init_attr(const ibv_qp_cap& cap, ibv_srq* srq = nullptr) const {
+    return {.send_cq = cq_, .recv_cq = cq_, .srq = srq, .cap = cap, .qp_type = IBV_QPT_RC};
+  }
   ibv_qp* create_qp(bool sq_sig_all = false) {
-    ibv_qp_init_attr attr = {.send_cq = cq_,
-                             .recv_cq = cq_,
-                             .cap = {.max_send_wr = kSendWr,
-                                     .max_recv_wr = kRecvWr,
-                                     .max_send_sge = kSendSge,
-                                     .max_recv_sge = kRecvSge,
-                                     .max_inline_data = kInline},
-                             .qp_type = IBV_QPT_RC,
-                             .sq_sig_all = sq_sig_all};
+    ibv_qp_init_attr attr = init_attr(cap_of(kSendWr, kRecvWr, kSendSge, kRecvSge, kInline));
+    attr.sq_sig_all = sq_sig_all;
     ibv_qp* qp = ibv_create_qp(pd_, &attr);
     if (qp != nullptr) {
       EXPECT_EQ(attr.cap.max_send_wr, kSendWr);
@@ -134,6 +135,13 @@ class QueuePairTest : public ObjectTest {
     wr.wr.rdma.rkey = 77;
     return wr;
   }
+  // Links each work request to the one behind it.
+  template <typename Request>
+  static void chain(std::vector<Request>& wrs) {
+    for (size_t i = 1; i < wrs.size(); i++) {
+      wrs[i - 1].next = &wrs[i];
+    }
+  }
   int post(ibv_send_wr* wr) {
     bad_send_ = nullptr;
     return ibv_post_send(qp_, wr, &bad_send_);
@@ -141,6 +149,23 @@ class QueuePairTest : public ObjectTest {
   int post(ibv_recv_wr* wr) {
     bad_recv_ = nullptr;
     return ibv_post_recv(qp_, wr, &bad_recv_);
+  }
+
+  // The next send request, which the kernel fetches, and is done with.
+  SendEntry fetched() const {
+    SendEntry entry = {};
+    EXPECT_TRUE(fake().sq.fetch(&entry));
+    return entry;
+  }
+  SendEntry done() const {
+    SendEntry entry = fetched();
+    fake().sq.release(entry.blocks);
+    return entry;
+  }
+  // Posts it, with success, and has the kernel carry it out.
+  SendEntry posted(ibv_send_wr* wr) {
+    EXPECT_EQ(post(wr), 0);
+    return done();
   }
 
   void complete(uint64_t wr_id, const ibv_qp* qp, uint8_t opcode = WEFT_OP_SEND,

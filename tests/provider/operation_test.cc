@@ -9,12 +9,8 @@
 
 #include "fixture.hpp"
 
+namespace weft_test {
 namespace {
-
-using weft_test::kernel;
-using weft_test::ObjectTest;
-using weft_test::QueuePairTest;
-using weft_test::SendEntry;
 
 class OperationTest : public QueuePairTest {
  protected:
@@ -23,12 +19,11 @@ class OperationTest : public QueuePairTest {
     ready();
     fake().set_peer(WEFT_PEER_EXTENDED);
   }
-  SendEntry posted(ibv_send_wr* wr) {
-    SendEntry entry = {};
-    EXPECT_EQ(post(wr), 0);
-    EXPECT_TRUE(fake().sq.fetch(&entry));
-    fake().sq.release(entry.blocks);
-    return entry;
+  // A bind of a window of type 2 to that range.
+  static ibv_send_wr bind_wr(ibv_mw* window, const ibv_mw_bind_info& info) {
+    ibv_send_wr wr = {.wr_id = 12, .opcode = IBV_WR_BIND_MW};
+    wr.bind_mw = {.mw = window, .rkey = ibv_inc_rkey(window->rkey), .bind_info = info};
+    return wr;
   }
 };
 
@@ -111,9 +106,7 @@ TEST_F(OperationTest, ExtensionsNeedThePeer) {
   auto first = send_wr(1, &sge_, &second);
   EXPECT_EQ(post(&first), EOPNOTSUPP);
   EXPECT_EQ(bad_send_, &second);
-  SendEntry entry;
-  ASSERT_TRUE(fake().sq.fetch(&entry));
-  EXPECT_EQ(entry.head.wr_id, 1U);
+  EXPECT_EQ(fetched().head.wr_id, 1U);
   EXPECT_TRUE(fake().sq.empty());
 
   // Where all is flushed, these are too.
@@ -122,11 +115,10 @@ TEST_F(OperationTest, ExtensionsNeedThePeer) {
 }
 
 TEST_F(OperationTest, LocalInvalidate) {
-  auto wr = send_wr(3, nullptr);
-  wr.opcode = IBV_WR_LOCAL_INV;
-  wr.num_sge = 0;
-  wr.invalidate_rkey = 0x77001;
-  wr.send_flags = IBV_SEND_SIGNALED;
+  ibv_send_wr wr = {.wr_id = 3,
+                    .opcode = IBV_WR_LOCAL_INV,
+                    .send_flags = IBV_SEND_SIGNALED,
+                    .invalidate_rkey = 0x77001};
   const SendEntry entry = posted(&wr);
   EXPECT_EQ(entry.head.wr_id, 3U);
   EXPECT_EQ(entry.head.opcode, WEFT_OP_LOCAL_INV);
@@ -158,8 +150,7 @@ TEST_F(OperationTest, MemoryWindows) {
   const uint32_t old_key = one->rkey;
   ASSERT_EQ(ibv_bind_mw(qp_, one, &bind), 0);
   EXPECT_EQ(one->rkey, ibv_inc_rkey(old_key));
-  SendEntry entry;
-  ASSERT_TRUE(fake().sq.fetch(&entry));
+  SendEntry entry = fetched();
   EXPECT_EQ(entry.head.wr_id, 11U);
   EXPECT_EQ(entry.head.opcode, WEFT_OP_BIND_MW);
   EXPECT_EQ(entry.head.flags, WEFT_WR_SIGNALED);
@@ -174,7 +165,7 @@ TEST_F(OperationTest, MemoryWindows) {
   // Unbound: no region, no length.
   bind.bind_info = {};
   ASSERT_EQ(ibv_bind_mw(qp_, one, &bind), 0);
-  ASSERT_TRUE(fake().sq.fetch(&entry));
+  entry = fetched();
   EXPECT_EQ(entry.head.bind.length, 0U);
   EXPECT_EQ(entry.head.bind.lkey, 0U);
 
@@ -186,17 +177,12 @@ TEST_F(OperationTest, MemoryWindows) {
   fake().set_state(IBV_QPS_RTS);
 
   // Type 2: the user makes the key.
-  auto wr = send_wr(12, nullptr);
-  wr.num_sge = 0;
-  wr.opcode = IBV_WR_BIND_MW;
-  wr.bind_mw.mw = two;
-  wr.bind_mw.rkey = ibv_inc_rkey(two->rkey);
-  wr.bind_mw.bind_info = {.mr = mr,
-                          .addr = reinterpret_cast<uintptr_t>(buffer),
-                          .length = 64,
-                          .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+  ibv_send_wr wr = bind_wr(two, {.mr = mr,
+                                 .addr = reinterpret_cast<uintptr_t>(buffer),
+                                 .length = 64,
+                                 .mw_access_flags = IBV_ACCESS_REMOTE_WRITE});
   ASSERT_EQ(post(&wr), 0);
-  ASSERT_TRUE(fake().sq.fetch(&entry));
+  entry = fetched();
   EXPECT_EQ(entry.head.ex, two->rkey);
   EXPECT_EQ(entry.head.rkey, wr.bind_mw.rkey);
   EXPECT_EQ(entry.head.bind.length, 64U);
@@ -205,8 +191,7 @@ TEST_F(OperationTest, MemoryWindows) {
   EXPECT_EQ(ibv_dealloc_mw(two), 0);
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
   kernel().fail(IB_USER_VERBS_CMD_ALLOC_MW, ENOMEM);
-  EXPECT_EQ(ibv_alloc_mw(pd_, IBV_MW_TYPE_1), nullptr);
-  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(refusal(ibv_alloc_mw(pd_, IBV_MW_TYPE_1)), ENOMEM);
 }
 
 // Requests that would cost the connection in the kernel are refused at once.
@@ -223,10 +208,7 @@ TEST_F(OperationTest, BindsThatCannotBe) {
                                     .length = 16,
                                     .mw_access_flags = 0}};
   const uint32_t key = one->rkey;
-  auto wr = send_wr(12, nullptr);
-  wr.num_sge = 0;
-  wr.opcode = IBV_WR_BIND_MW;
-  wr.bind_mw = {.mw = two, .rkey = ibv_inc_rkey(two->rkey), .bind_info = bind.bind_info};
+  ibv_send_wr wr = bind_wr(two, bind.bind_info);
 
   for (const unsigned flags : {unsigned{IBV_ACCESS_ZERO_BASED}, unsigned{IBV_ACCESS_ON_DEMAND},
                                unsigned{IBV_ACCESS_MW_BIND}, unsigned{IBV_ACCESS_HUGETLB}}) {
@@ -236,21 +218,17 @@ TEST_F(OperationTest, BindsThatCannotBe) {
     wr.bind_mw.bind_info.mw_access_flags = bind.bind_info.mw_access_flags;
     EXPECT_EQ(post(&wr), flags == IBV_ACCESS_ZERO_BASED ? 0 : EINVAL) << "flags " << flags;
   }
-  SendEntry entry;
-  ASSERT_TRUE(fake().sq.fetch(&entry));
-  EXPECT_EQ(entry.head.bind.access,
-            static_cast<uint32_t>(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED));
+  constexpr uint32_t kRead = IBV_ACCESS_REMOTE_READ;
+  EXPECT_EQ(fetched().head.bind.access, kRead | IBV_ACCESS_ZERO_BASED);
   EXPECT_TRUE(fake().sq.empty());
 
   // Hints are ignored, as a provider must where it doesn't know them.
   bind.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_RELAXED_ORDERING;
   ASSERT_EQ(ibv_bind_mw(qp_, one, &bind), 0);
-  ASSERT_TRUE(fake().sq.fetch(&entry));
-  EXPECT_EQ(entry.head.bind.access, static_cast<uint32_t>(IBV_ACCESS_REMOTE_READ));
+  EXPECT_EQ(fetched().head.bind.access, kRead);
   wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_RELAXED_ORDERING;
   ASSERT_EQ(post(&wr), 0);
-  ASSERT_TRUE(fake().sq.fetch(&entry));
-  EXPECT_EQ(entry.head.bind.access, static_cast<uint32_t>(IBV_ACCESS_REMOTE_READ));
+  EXPECT_EQ(fetched().head.bind.access, kRead);
 
   // ibv_post_send(3) and ibv_wr_post(3): windows of type 2 alone.
   wr.bind_mw.mw = one;
@@ -293,8 +271,8 @@ TEST_F(ObjectTest, RegionsOfADmaBuf) {
   EXPECT_EQ(kernel().last_mr_iova, 0x7000U);
   EXPECT_EQ(kernel().last_mr_fd, 42);
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
-  EXPECT_EQ(ibv_reg_dmabuf_mr(pd_, 0, 0x1000, 0, -1, 0), nullptr);
-  EXPECT_EQ(errno, EBADF);
+  EXPECT_EQ(refusal(ibv_reg_dmabuf_mr(pd_, 0, 0x1000, 0, -1, 0)), EBADF);
 }
 
 }  // namespace
+}  // namespace weft_test

@@ -14,18 +14,13 @@
 #include <atomic>
 #include <string>
 #include <thread>
+#include <numeric>
 #include <vector>
 
 #include "fixture.hpp"
 
+namespace weft_test {
 namespace {
-
-using weft_test::kernel;
-using weft_test::ObjectTest;
-using weft_test::open_device;
-using weft_test::QueuePairTest;
-using weft_test::RecvEntry;
-using weft_test::SendEntry;
 
 // ---- finding and opening ----------------------------------------------------
 
@@ -89,8 +84,7 @@ TEST_F(DeviceTest, OtherKernelAbiIsRefusedInOneLine) {
 
 TEST_F(DeviceTest, RefusedContextIsTheCallersError) {
   kernel().fail(IB_USER_VERBS_CMD_GET_CONTEXT, ENOMEM);
-  EXPECT_EQ(open_device(), nullptr);
-  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(refusal(open_device()), ENOMEM);
 }
 
 // ---- objects ----------------------------------------------------------------
@@ -126,26 +120,21 @@ TEST_F(ObjectTest, MemoryRegions) {
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
 
   kernel().fail(IB_USER_VERBS_CMD_REG_MR, ENOMEM);
-  EXPECT_EQ(ibv_reg_mr(pd_, buffer, sizeof(buffer), 0), nullptr);
-  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(refusal(ibv_reg_mr(pd_, buffer, sizeof(buffer), 0)), ENOMEM);
 }
 
 TEST_F(ObjectTest, WhatIsNotThereFailsClearly) {
   ibv_ah_attr attr = {};
-  EXPECT_EQ(ibv_create_ah(pd_, &attr), nullptr);
-  EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_EQ(refusal(ibv_create_ah(pd_, &attr)), EOPNOTSUPP);
   ibv_xrcd_init_attr xrcd = {};
-  EXPECT_EQ(ibv_open_xrcd(context_, &xrcd), nullptr);
-  EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_EQ(refusal(ibv_open_xrcd(context_, &xrcd)), EOPNOTSUPP);
 }
 
 TEST_F(ObjectTest, CqCreationUnwinds) {
   kernel().fail(IB_USER_VERBS_CMD_CREATE_CQ, ENOMEM);
-  EXPECT_EQ(ibv_create_cq(context_, 4, nullptr, nullptr, 0), nullptr);
-  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(refusal(ibv_create_cq(context_, 4, nullptr, nullptr, 0)), ENOMEM);
   kernel().spoil_mapping();
-  EXPECT_EQ(ibv_create_cq(context_, 4, nullptr, nullptr, 0), nullptr);
-  EXPECT_EQ(errno, EINVAL) << "of mmap()";
+  EXPECT_EQ(refusal(ibv_create_cq(context_, 4, nullptr, nullptr, 0)), EINVAL) << "of mmap()";
   EXPECT_EQ(kernel().num_cqs(), 0U);
 }
 
@@ -164,12 +153,10 @@ TEST_F(QueuePairTest, QueryTellsWhatTheKernelSays) {
 TEST_F(QueuePairTest, CreationUnwinds) {
   const size_t mapped = kernel().user_mapped_bytes();
   kernel().fail(IB_USER_VERBS_CMD_CREATE_QP, ENOMEM);
-  EXPECT_EQ(create_qp(), nullptr);
-  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(refusal(create_qp()), ENOMEM);
   for (const int good : {0, 1}) {  // the send ring, the receive ring
     kernel().spoil_mapping(good);
-    EXPECT_EQ(create_qp(), nullptr);
-    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(refusal(create_qp()), EINVAL);
     EXPECT_EQ(kernel().num_qps(), 1U);
     EXPECT_EQ(kernel().user_mapped_bytes(), mapped);
   }
@@ -199,7 +186,7 @@ TEST_F(QueuePairTest, StatesThatTakeNoSend) {
 }
 
 TEST_F(QueuePairTest, StatesThatTakeNoReceive) {
-  ibv_recv_wr wr = {.wr_id = 1, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+  ibv_recv_wr wr = recv_wr(1, &sge_);
   EXPECT_EQ(post(&wr), EINVAL) << "in RESET";
   EXPECT_EQ(bad_recv_, &wr);
   for (const auto state : {IBV_QPS_INIT, IBV_QPS_RTS, IBV_QPS_ERR}) {
@@ -213,15 +200,12 @@ TEST_F(QueuePairTest, EveryOperationArrives) {
   ibv_sge sges[kSendSge] = {{.addr = 1, .length = 2, .lkey = 3},
                             {.addr = 4, .length = 5, .lkey = 6},
                             {.addr = 7, .length = 8, .lkey = 9}};
-  ibv_send_wr wr = {.sg_list = sges};
-  SendEntry entry;
-
-  wr.wr_id = 10;
-  wr.opcode = IBV_WR_SEND;
-  wr.num_sge = 3;
-  wr.send_flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED;
-  ASSERT_EQ(post(&wr), 0);
-  ASSERT_TRUE(fake().sq.fetch(&entry));
+  ibv_send_wr wr = {.wr_id = 10,
+                    .sg_list = sges,
+                    .num_sge = 3,
+                    .opcode = IBV_WR_SEND,
+                    .send_flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED};
+  SendEntry entry = posted(&wr);
   EXPECT_EQ(entry.head.wr_id, 10U);
   EXPECT_EQ(entry.head.opcode, WEFT_OP_SEND);
   EXPECT_EQ(entry.head.flags, WEFT_WR_SIGNALED | WEFT_WR_SOLICITED);
@@ -234,8 +218,7 @@ TEST_F(QueuePairTest, EveryOperationArrives) {
   wr.invalidate_rkey = 0xfeed;
   wr.num_sge = 0;
   wr.send_flags = 0;
-  ASSERT_EQ(post(&wr), 0);
-  ASSERT_TRUE(fake().sq.fetch(&entry));
+  entry = posted(&wr);
   EXPECT_EQ(entry.head.opcode, WEFT_OP_SEND_INV);
   EXPECT_EQ(entry.head.flags, 0);
   EXPECT_EQ(entry.head.ex, 0xfeedU);
@@ -248,8 +231,7 @@ TEST_F(QueuePairTest, EveryOperationArrives) {
     wr.send_flags = IBV_SEND_FENCE;
     wr.wr.rdma.remote_addr = 0x123456789abc;
     wr.wr.rdma.rkey = 0xcafe;
-    ASSERT_EQ(post(&wr), 0);
-    ASSERT_TRUE(fake().sq.fetch(&entry));
+    entry = posted(&wr);
     EXPECT_EQ(entry.head.opcode, op);
     EXPECT_EQ(entry.head.flags, WEFT_WR_FENCE);
     EXPECT_EQ(entry.head.remote_addr, 0x123456789abcU);
@@ -301,9 +283,7 @@ TEST_F(QueuePairTest, TooManySgesAreInvalid) {
 TEST_F(QueuePairTest, InlinePayload) {
   ready();
   char text[kInline + 1];
-  for (uint32_t i = 0; i < sizeof(text); i++) {
-    text[i] = static_cast<char>(i);
-  }
+  std::iota(std::begin(text), std::end(text), char{0});
   // More pieces than SGEs are allowed: inline they count as one.
   ibv_sge pieces[5];
   for (uint32_t i = 0; i < 5; i++) {
@@ -314,8 +294,7 @@ TEST_F(QueuePairTest, InlinePayload) {
   wr.num_sge = 5;
   wr.send_flags = IBV_SEND_INLINE;
   ASSERT_EQ(post(&wr), 0);
-  SendEntry entry;
-  ASSERT_TRUE(fake().sq.fetch(&entry));
+  const SendEntry entry = fetched();
   EXPECT_EQ(entry.blocks, kMaxBlocks);
   ASSERT_EQ(entry.payload.size(), kInline);
   EXPECT_EQ(memcmp(entry.payload.data(), text, kInline), 0);
@@ -346,10 +325,8 @@ TEST_F(QueuePairTest, AChainCostsOneDoorbell) {
   fake().sq.wake();
   ASSERT_EQ(post(&third), 0);
   EXPECT_EQ(fake().send_doorbells, 1U) << "the kernel was awake";
-  SendEntry entry;
   for (const uint64_t id : {1, 2, 3, 3}) {
-    ASSERT_TRUE(fake().sq.fetch(&entry));
-    EXPECT_EQ(entry.head.wr_id, id);
+    EXPECT_EQ(fetched().head.wr_id, id);
   }
 }
 
@@ -358,49 +335,45 @@ TEST_F(QueuePairTest, AChainCostsOneDoorbell) {
 TEST_F(QueuePairTest, FullQueueTakesWhatItPromises) {
   ready();
   ASSERT_TRUE(fake().sq.go_idle());
-  std::vector<ibv_send_wr> wrs(kSendWr + 1);
-  for (size_t i = 0; i < wrs.size(); i++) {
-    wrs[i] = send_wr(i, &sge_, i + 1 < wrs.size() ? &wrs[i + 1] : nullptr);
+  std::vector<ibv_send_wr> wrs;
+  for (size_t i = 0; i <= kSendWr; i++) {
+    wrs.push_back(send_wr(i, &sge_));
     wrs[i].send_flags = IBV_SEND_SIGNALED;
   }
+  chain(wrs);
   EXPECT_EQ(post(wrs.data()), ENOMEM);
   EXPECT_EQ(bad_send_, &wrs[kSendWr]);
   EXPECT_EQ(fake().send_doorbells, 1U) << "what was posted is under way";
   EXPECT_EQ(post(&wrs[kSendWr]), ENOMEM);
   EXPECT_EQ(fake().send_doorbells, 1U);
   fake().sq.wake();
-  SendEntry entry;
   for (uint64_t i = 0; i < kSendWr; i++) {
-    ASSERT_TRUE(fake().sq.fetch(&entry));
-    EXPECT_EQ(entry.head.wr_id, i);
+    EXPECT_EQ(fetched().head.wr_id, i);
   }
-  EXPECT_FALSE(fake().sq.fetch(&entry));
+  EXPECT_TRUE(fake().sq.empty());
   fake().sq.release(1);
   complete(0, qp_);
   EXPECT_EQ(post(&wrs[kSendWr]), ENOMEM) << "the completion is not polled";
   EXPECT_EQ(poll_all(), Ids{0});
   EXPECT_EQ(post(&wrs[kSendWr]), 0);
-  ASSERT_TRUE(fake().sq.fetch(&entry));
-  EXPECT_EQ(entry.head.wr_id, uint64_t{kSendWr});
+  EXPECT_EQ(fetched().head.wr_id, uint64_t{kSendWr});
   EXPECT_EQ(post(&wrs[kSendWr]), ENOMEM) << "one was given back, and one was posted";
 }
 
 // A program that posts until a queue is full, and polls then, never loses a completion.
 TEST_F(QueuePairTest, PostingUntilFullOverflowsNoCompletionQueue) {
   ready();
-  SendEntry sent;
   RecvEntry received;
   for (int pass = 0; pass < 3; pass++) {
     auto send = send_wr(1, &sge_);
     send.send_flags = IBV_SEND_SIGNALED;
     uint32_t sends = 0;
     for (; sends < 100 && post(&send) == 0; sends++) {
-      ASSERT_TRUE(fake().sq.fetch(&sent));
-      fake().sq.release(sent.blocks);
+      done();
       complete(1, qp_, WEFT_OP_WRITE);
     }
     EXPECT_EQ(sends, kSendWr);
-    ibv_recv_wr recv = {.wr_id = 2, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+    ibv_recv_wr recv = recv_wr(2, &sge_);
     uint32_t receives = 0;
     for (; receives < 100 && post(&recv) == 0; receives++) {
       ASSERT_TRUE(fake().rq.fetch(&received));
@@ -413,14 +386,7 @@ TEST_F(QueuePairTest, PostingUntilFullOverflowsNoCompletionQueue) {
 }
 
 TEST_F(QueuePairTest, AQueueThatPromisesNothingTakesNothing) {
-  ibv_qp_init_attr attr = {.send_cq = cq_,
-                           .recv_cq = cq_,
-                           .cap = {.max_send_wr = 0,
-                                   .max_recv_wr = 0,
-                                   .max_send_sge = 1,
-                                   .max_recv_sge = 1,
-                                   .max_inline_data = 0},
-                           .qp_type = IBV_QPT_RC};
+  ibv_qp_init_attr attr = init_attr(cap_of(0, 0));
   ibv_qp* qp = ibv_create_qp(pd_, &attr);
   ASSERT_NE(qp, nullptr) << strerror(errno);
   ASSERT_EQ(move(qp, IBV_QPS_RTS), 0);
@@ -428,7 +394,7 @@ TEST_F(QueuePairTest, AQueueThatPromisesNothingTakesNothing) {
   ibv_send_wr* bad_send = nullptr;
   EXPECT_EQ(ibv_post_send(qp, &send, &bad_send), ENOMEM);
   EXPECT_EQ(bad_send, &send);
-  ibv_recv_wr recv = {.wr_id = 1, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+  ibv_recv_wr recv = recv_wr(1, &sge_);
   ibv_recv_wr* bad_recv = nullptr;
   EXPECT_EQ(ibv_post_recv(qp, &recv, &bad_recv), ENOMEM);
   EXPECT_EQ(bad_recv, &recv);
@@ -448,10 +414,8 @@ TEST_F(QueuePairTest, APromiseCountsWorkRequestsNotBlocks) {
     }
     auto wr = send_wr(99, &sge_);
     ASSERT_EQ(post(&wr), ENOMEM) << "pass " << pass;
-    SendEntry entry;
     for (uint32_t i = 0; i < kSendWr; i++) {
-      ASSERT_TRUE(fake().sq.fetch(&entry));
-      fake().sq.release(entry.blocks);
+      done();
       complete(i, qp_);
     }
     ASSERT_EQ(poll_all().size(), kSendWr);
@@ -468,10 +432,8 @@ TEST_F(QueuePairTest, ABadRequestInAChainStopsThere) {
   EXPECT_EQ(post(&first), EINVAL);
   EXPECT_EQ(bad_send_, &second);
   EXPECT_EQ(fake().send_doorbells, 1U);
-  SendEntry entry;
-  ASSERT_TRUE(fake().sq.fetch(&entry));
-  EXPECT_EQ(entry.head.wr_id, 1U);
-  EXPECT_FALSE(fake().sq.fetch(&entry));
+  EXPECT_EQ(fetched().head.wr_id, 1U);
+  EXPECT_TRUE(fake().sq.empty());
 }
 
 TEST_F(QueuePairTest, ARefusedDoorbellIsReportedAndStays) {
@@ -507,13 +469,11 @@ TEST_F(QueuePairTest, ARefusedDoorbellIsNotRungAgain) {
 TEST_F(QueuePairTest, Receives) {
   fake().set_state(IBV_QPS_INIT);
   ibv_sge sges[2] = {{.addr = 1, .length = 2, .lkey = 3}, {.addr = 4, .length = 5, .lkey = 6}};
-  std::vector<ibv_recv_wr> wrs(kRecvWr + 1);
-  for (size_t i = 0; i < wrs.size(); i++) {
-    wrs[i] = {.wr_id = i,
-              .next = i + 1 < wrs.size() ? &wrs[i + 1] : nullptr,
-              .sg_list = sges,
-              .num_sge = static_cast<int>(i % 3)};
+  std::vector<ibv_recv_wr> wrs;
+  for (size_t i = 0; i <= kRecvWr; i++) {
+    wrs.push_back(recv_wr(i, sges, static_cast<int>(i % 3)));
   }
+  chain(wrs);
   EXPECT_EQ(post(wrs.data()), ENOMEM);
   EXPECT_EQ(bad_recv_, &wrs[kRecvWr]);
   EXPECT_EQ(fake().recv_doorbells, 0U) << "posting receives does not enter the kernel";
@@ -541,7 +501,7 @@ TEST_F(QueuePairTest, ResetEmptiesTheQueuesAndTheirCompletions) {
   ibv_qp* other = create_qp();
   ASSERT_NE(other, nullptr);
   auto wr = send_wr(1, &sge_);
-  ibv_recv_wr recv = {.wr_id = 2, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+  ibv_recv_wr recv = recv_wr(2, &sge_);
   ASSERT_EQ(post(&wr), 0);
   ASSERT_EQ(post(&recv), 0);
   complete(10, qp_);
@@ -553,9 +513,7 @@ TEST_F(QueuePairTest, ResetEmptiesTheQueuesAndTheirCompletions) {
   EXPECT_TRUE(fake().sq.empty());
   wr.wr_id = 20;
   ASSERT_EQ(post(&wr), 0);
-  SendEntry entry;
-  ASSERT_TRUE(fake().sq.fetch(&entry));
-  EXPECT_EQ(entry.head.wr_id, 20U);
+  EXPECT_EQ(fetched().head.wr_id, 20U);
   RecvEntry received;
   EXPECT_FALSE(fake().rq.fetch(&received));
   EXPECT_EQ(ibv_destroy_qp(other), 0);
@@ -710,3 +668,4 @@ TEST_F(QueuePairTest, WhoWaitsForAResizeSleeps) {
 }
 
 }  // namespace
+}  // namespace weft_test

@@ -9,16 +9,12 @@
 
 #include "fixture.hpp"
 
+namespace weft_test {
 namespace {
-
-using weft_test::kernel;
-using weft_test::ObjectTest;
-using weft_test::QueuePairTest;
 
 TEST_F(ObjectTest, RefusedProtectionDomains) {
   kernel().fail(IB_USER_VERBS_CMD_ALLOC_PD, ENOMEM);
-  EXPECT_EQ(ibv_alloc_pd(context_), nullptr);
-  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(refusal(ibv_alloc_pd(context_)), ENOMEM);
   EXPECT_EQ(kernel().num_pds(), 1U);
   kernel().fail(IB_USER_VERBS_CMD_DEALLOC_PD, EBUSY);
   EXPECT_EQ(ibv_dealloc_pd(pd_), EBUSY);
@@ -37,25 +33,20 @@ TEST_F(ObjectTest, RefusedQuestion) {
 // Lengths that libibverbs hands on as they are.
 TEST_F(ObjectTest, CompletionQueuesThatCannotBe) {
   for (const int entries : {-1, INT_MIN}) {
-    EXPECT_EQ(ibv_create_cq(context_, entries, nullptr, nullptr, 0), nullptr);
-    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(refusal(ibv_create_cq(context_, entries, nullptr, nullptr, 0)), EINVAL);
   }
-  EXPECT_EQ(ibv_create_cq(context_, 4, nullptr, nullptr, -1), nullptr);
-  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(refusal(ibv_create_cq(context_, 4, nullptr, nullptr, -1)), EINVAL);
   ibv_cq_init_attr_ex attr = {.cqe = INT_MAX + 1U};
-  EXPECT_EQ(ibv_create_cq_ex(context_, &attr), nullptr);
-  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(refusal(ibv_create_cq_ex(context_, &attr)), EINVAL);
   attr.cqe = 4;
   attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD;
   for (ibv_pd* domain : {static_cast<ibv_pd*>(nullptr), pd_}) {
     attr.parent_domain = domain;
-    EXPECT_EQ(ibv_create_cq_ex(context_, &attr), nullptr) << "no parent domain";
-    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(refusal(ibv_create_cq_ex(context_, &attr)), EINVAL) << "no parent domain";
   }
   attr.comp_mask = 0;
   kernel().fail(IB_USER_VERBS_CMD_CREATE_CQ, ENOMEM);
-  EXPECT_EQ(ibv_create_cq_ex(context_, &attr), nullptr);
-  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(refusal(ibv_create_cq_ex(context_, &attr)), ENOMEM);
   EXPECT_EQ(kernel().num_cqs(), 0U);
 }
 
@@ -69,7 +60,7 @@ TEST_F(QueuePairTest, RefusedDestroyLeavesQueuesUsable) {
   ASSERT_NE(srq, nullptr);
   kernel().fail(IB_USER_VERBS_CMD_DESTROY_SRQ, EBUSY);
   EXPECT_EQ(ibv_destroy_srq(srq), EBUSY);
-  ibv_recv_wr wr = {.wr_id = 1, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+  ibv_recv_wr wr = recv_wr(1, &sge_);
   EXPECT_EQ(ibv_post_srq_recv(srq, &wr, &bad_recv_), 0);
   EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
@@ -87,14 +78,8 @@ TEST_F(QueuePairTest, RefusedResetForgetsNothing) {
 TEST_F(QueuePairTest, BothQueuesForgetADestroyedOne) {
   ibv_cq* other = ibv_create_cq(context_, kCqe, nullptr, nullptr, 0);
   ASSERT_NE(other, nullptr);
-  ibv_qp_init_attr attr = {.send_cq = cq_,
-                           .recv_cq = other,
-                           .cap = {.max_send_wr = 1,
-                                   .max_recv_wr = 1,
-                                   .max_send_sge = 1,
-                                   .max_recv_sge = 1,
-                                   .max_inline_data = 0},
-                           .qp_type = IBV_QPT_RC};
+  ibv_qp_init_attr attr = init_attr(cap_of(1, 1));
+  attr.recv_cq = other;
   ibv_qp* qp = ibv_create_qp(pd_, &attr);
   ASSERT_NE(qp, nullptr);
   weft_cqe cqe = {.wr_id = 5, .qp_num = qp->qp_num};
@@ -138,10 +123,11 @@ TEST_F(QueuePairTest, AnIndexAheadFreesNothing) {
     auto wr = send_wr(id, &sge_);
     ASSERT_EQ(post(&wr), 0);
   }
-  weft_test::store(fake().sq.control()->consumer, 1000);
+  store(fake().sq.control()->consumer, 1000);
   auto wr = send_wr(9, &sge_);
   EXPECT_EQ(post(&wr), ENOMEM);
   EXPECT_EQ(bad_send_, &wr);
 }
 
 }  // namespace
+}  // namespace weft_test

@@ -11,11 +11,8 @@
 
 #include "fixture.hpp"
 
+namespace weft_test {
 namespace {
-
-using weft_test::kernel;
-using weft_test::QueuePairTest;
-using weft_test::RecvEntry;
 
 class SrqTest : public QueuePairTest {
  protected:
@@ -29,9 +26,7 @@ class SrqTest : public QueuePairTest {
     ASSERT_NE(srq_, nullptr) << strerror(errno);
   }
   void TearDown() override {
-    if (srq_ != nullptr) {
-      EXPECT_EQ(ibv_destroy_srq(srq_), 0);
-    }
+    EXPECT_TRUE(srq_ == nullptr || ibv_destroy_srq(srq_) == 0);
     QueuePairTest::TearDown();
   }
   ibv_srq* create_srq() {
@@ -43,7 +38,7 @@ class SrqTest : public QueuePairTest {
     }
     return srq;
   }
-  weft_test::FakeSrq& fake_srq() const { return kernel().srq(srq_->handle); }
+  FakeSrq& fake_srq() const { return kernel().srq(srq_->handle); }
   int post_srq(ibv_recv_wr* wr) {
     bad_recv_ = nullptr;
     return ibv_post_srq_recv(srq_, wr, &bad_recv_);
@@ -56,13 +51,11 @@ TEST_F(SrqTest, Receives) {
   ibv_sge sges[kMaxSge + 1] = {{.addr = 1, .length = 2, .lkey = 3},
                                {.addr = 4, .length = 5, .lkey = 6},
                                {.addr = 7, .length = 8, .lkey = 9}};
-  std::vector<ibv_recv_wr> wrs(kEntries + 1);
-  for (size_t i = 0; i < wrs.size(); i++) {
-    wrs[i] = {.wr_id = 100 + i,
-              .next = i + 1 < wrs.size() ? &wrs[i + 1] : nullptr,
-              .sg_list = sges,
-              .num_sge = static_cast<int>(i % (kMaxSge + 1))};
+  std::vector<ibv_recv_wr> wrs;
+  for (size_t i = 0; i <= kEntries; i++) {
+    wrs.push_back(recv_wr(100 + i, sges, static_cast<int>(i % (kMaxSge + 1))));
   }
+  chain(wrs);
   EXPECT_EQ(post_srq(wrs.data()), ENOMEM);
   EXPECT_EQ(bad_recv_, &wrs[kEntries]);
   EXPECT_EQ(fake_srq().doorbells, 0U) << "posting receives does not enter the kernel";
@@ -90,7 +83,7 @@ TEST_F(SrqTest, Receives) {
 }
 
 TEST_F(SrqTest, ARefusedDoorbellIsReportedAndStays) {
-  ibv_recv_wr wr = {.wr_id = 1, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+  ibv_recv_wr wr = recv_wr(1, &sge_);
   fake_srq().ring.control()->need_doorbell = 1;
   kernel().refuse_doorbell(EIO);
   EXPECT_EQ(post_srq(&wr), EIO);
@@ -100,7 +93,7 @@ TEST_F(SrqTest, ARefusedDoorbellIsReportedAndStays) {
 
 // Another thread tried to destroy the queue, in vain since queue pairs use it.
 TEST_F(SrqTest, ABusyDoorbellIsRungAgain) {
-  ibv_recv_wr wr = {.wr_id = 1, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+  ibv_recv_wr wr = recv_wr(1, &sge_);
   fake_srq().ring.control()->need_doorbell = 1;
   for (const unsigned times : {1U, 2U, 300U}) {
     const unsigned before = fake_srq().doorbells;
@@ -132,30 +125,20 @@ TEST_F(SrqTest, ModifyAndQuery) {
 TEST_F(SrqTest, CreationUnwinds) {
   const size_t mapped = kernel().user_mapped_bytes();
   kernel().fail(IB_USER_VERBS_CMD_CREATE_SRQ, ENOMEM);
-  EXPECT_EQ(create_srq(), nullptr);
-  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(refusal(create_srq()), ENOMEM);
   kernel().spoil_mapping();
-  EXPECT_EQ(create_srq(), nullptr);
-  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(refusal(create_srq()), EINVAL);
   EXPECT_EQ(kernel().num_srqs(), 1U);
   EXPECT_EQ(kernel().user_mapped_bytes(), mapped);
 }
 
 TEST_F(SrqTest, AQueuePairWithOneHasNoReceiveQueue) {
-  ibv_qp_init_attr attr = {.send_cq = cq_,
-                           .recv_cq = cq_,
-                           .srq = srq_,
-                           .cap = {.max_send_wr = 1,
-                                   .max_recv_wr = 0,
-                                   .max_send_sge = 1,
-                                   .max_recv_sge = 0,
-                                   .max_inline_data = 0},
-                           .qp_type = IBV_QPT_RC};
+  ibv_qp_init_attr attr = init_attr(cap_of(1, 0, 1, 0), srq_);
   ibv_qp* qp = ibv_create_qp(pd_, &attr);
   ASSERT_NE(qp, nullptr) << strerror(errno);
   EXPECT_EQ(qp->srq, srq_);
   ASSERT_EQ(move(qp, IBV_QPS_RTS), 0);
-  ibv_recv_wr recv = {.wr_id = 1, .next = nullptr, .sg_list = &sge_, .num_sge = 1};
+  ibv_recv_wr recv = recv_wr(1, &sge_);
   ibv_recv_wr* bad = nullptr;
   EXPECT_EQ(ibv_post_recv(qp, &recv, &bad), EINVAL);
   EXPECT_EQ(bad, &recv);
@@ -195,3 +178,4 @@ TEST_F(SrqTest, EventsFindTheirObjects) {
 }
 
 }  // namespace
+}  // namespace weft_test

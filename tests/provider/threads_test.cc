@@ -25,12 +25,8 @@
 
 #include "fixture.hpp"
 
+namespace weft_test {
 namespace {
-
-using weft_test::kernel;
-using weft_test::ObjectTest;
-using weft_test::RecvEntry;
-using weft_test::SendEntry;
 
 constexpr uint32_t kPosters = 5;
 constexpr uint32_t kSrqPosters = 4;
@@ -127,7 +123,7 @@ class ThreadsTest : public ObjectTest {
   void post_receives(uint64_t first) {
     ibv_sge sge = {.addr = 1, .length = 2, .lkey = 3};
     for (uint32_t i = 0; i < kEach; i++) {
-      ibv_recv_wr wr = {.wr_id = first + i, .next = nullptr, .sg_list = &sge, .num_sge = 1};
+      ibv_recv_wr wr = recv_wr(first + i, &sge);
       ibv_recv_wr* bad = nullptr;
       repeat([&] { return ibv_post_srq_recv(srq_, &wr, &bad); });
     }
@@ -195,8 +191,8 @@ class ThreadsTest : public ObjectTest {
 
   // The kernel: awake until it finds nothing, then asleep until a doorbell.
   void serve() {
-    weft_test::FakeQp& queue_pair = kernel().qp(qp_->handle);
-    weft_test::FakeSrq& srq = kernel().srq(srq_->handle);
+    FakeQp& queue_pair = kernel().qp(qp_->handle);
+    FakeSrq& srq = kernel().srq(srq_->handle);
     unsigned rung = 0;
     bool awake = false;
     {
@@ -342,3 +338,4 @@ TEST_F(ThreadsTest, EverythingIsPolledOnce) {
 }
 
 }  // namespace
+}  // namespace weft_test

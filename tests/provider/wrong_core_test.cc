@@ -205,8 +205,7 @@ TEST_F(WrongCoreTest, ALongerDeviceIsNoticed) {
   device->ops = nullptr;  // it is kept elsewhere
   errno = 0;
   testing::internal::CaptureStderr();
-  EXPECT_EQ(registered->alloc_context(list[0], dup(0), nullptr), nullptr);
-  EXPECT_EQ(errno, EPROTONOSUPPORT);
+  EXPECT_EQ(refusal(registered->alloc_context(list[0], dup(0), nullptr)), EPROTONOSUPPORT);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("struct verbs_device"), std::string::npos);
   device->ops = ops;
   ibv_free_device_list(list);
@@ -218,16 +217,13 @@ TEST_F(QueuePairTest, LongerObjectsAreNoticed) {
   char buffer[8];
   testing::internal::CaptureStderr();
   longer_queue_pair = true;
-  EXPECT_EQ(create_qp(), nullptr);
-  EXPECT_EQ(errno, EPROTONOSUPPORT);
+  EXPECT_EQ(refusal(create_qp()), EPROTONOSUPPORT);
   longer_queue_pair = false;
   longer_completion_queue = true;
-  EXPECT_EQ(ibv_create_cq(context_, kCqe, nullptr, nullptr, 0), nullptr);
-  EXPECT_EQ(errno, EPROTONOSUPPORT);
+  EXPECT_EQ(refusal(ibv_create_cq(context_, kCqe, nullptr, nullptr, 0)), EPROTONOSUPPORT);
   longer_completion_queue = false;
   longer_region = true;
-  EXPECT_EQ(ibv_reg_mr(pd_, buffer, sizeof(buffer), 0), nullptr);
-  EXPECT_EQ(errno, EPROTONOSUPPORT);
+  EXPECT_EQ(refusal(ibv_reg_mr(pd_, buffer, sizeof(buffer), 0)), EPROTONOSUPPORT);
   longer_region = false;
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 3) << said;

@@ -13,7 +13,7 @@ using Head = std::array<u8, WEFT_DDP_MAX_LEN>;
 
 // A SEND's or a WRITE's header.
 Head head(bool tagged, u64 place, bool last, u32 msn = 7) {
-  weft_ddp_hdr hdr{.opcode = tagged ? WEFT_RDMAP_WRITE : WEFT_RDMAP_SEND,
+  weft_ddp_hdr hdr{.opcode = static_cast<u8>(tagged ? WEFT_RDMAP_WRITE : WEFT_RDMAP_SEND),
                    .tagged = tagged,
                    .last = last,
                    .stag = 0x1234,
