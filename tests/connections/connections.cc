@@ -35,7 +35,6 @@
 #include "work.h"
 
 namespace rdma {
-
 namespace {
 
 constexpr int kPort = 7300;
@@ -508,7 +507,6 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-
 }  // namespace rdma
 
 int main(int argc, char** argv) {

@@ -27,7 +27,6 @@
 #include "work.h"
 
 namespace rdma {
-
 namespace {
 
 constexpr std::size_t kSlot = std::size_t{2} << 20;
@@ -364,7 +363,6 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-
 }  // namespace rdma
 
 int main(int argc, char** argv) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 namespace rdma {
-
 namespace {
 
 const char* name_of(ibv_wr_opcode opcode) {

@@ -6,7 +6,6 @@
 #include "chain.h"
 
 namespace rdma {
-
 namespace {
 
 // Hands out extents one after the other, with guard bytes between them.

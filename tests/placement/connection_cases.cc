@@ -4,7 +4,6 @@
 #include "pattern.h"
 
 namespace rdma {
-
 namespace {
 
 std::vector<std::uint8_t> data_of(std::size_t size, std::uint64_t seed) {

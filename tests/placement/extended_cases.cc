@@ -8,7 +8,6 @@
 #include "chain.h"
 
 namespace rdma {
-
 namespace {
 
 constexpr std::size_t kWord = 65536;  // an aligned place in the server's arena

@@ -3,7 +3,6 @@
 #include "chain.h"
 
 namespace rdma {
-
 namespace {
 
 void require_error(int got, int expected, const std::string& what) {

@@ -3,7 +3,6 @@
 #include "chain.h"
 
 namespace rdma {
-
 namespace {
 
 // A region in the middle of the server's arena, so that every byte outside it is guarded.

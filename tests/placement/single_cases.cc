@@ -6,7 +6,6 @@
 #include "chain.h"
 
 namespace rdma {
-
 namespace {
 
 // Around a word, a cache line, the payload of a full FPDU (MTU 1500: 1428 and 1432 bytes with

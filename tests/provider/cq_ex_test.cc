@@ -2,12 +2,7 @@
 //
 // Completion queues beyond ibv_poll_cq(): struct ibv_cq_ex, timestamps, resizing; and
 // the domains whose queues are not locked.
-#include <errno.h>
-#include <gtest/gtest.h>
-#include <infiniband/verbs.h>
 #include <rdma/ib_user_ioctl_verbs.h>
-#include <rdma/ib_user_verbs.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

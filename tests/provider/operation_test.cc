@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 //
 // The operations beyond SEND, WRITE and READ by ibv_post_send(), and memory windows.
-#include <errno.h>
-#include <gtest/gtest.h>
-#include <infiniband/verbs.h>
-#include <rdma/ib_user_verbs.h>
-#include <string.h>
-
 #include "fixture.hpp"
 
 namespace weft_test {

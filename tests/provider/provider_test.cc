@@ -2,20 +2,12 @@
 //
 // libweft under the real libibverbs, with a fake kernel below. RDMAV_DRIVERS
 // names the plugin under test; run.sh sets it.
-#include <errno.h>
-#include <gtest/gtest.h>
-#include <infiniband/verbs.h>
-#include <rdma/ib_user_verbs.h>
-#include <stdint.h>
-#include <string.h>
 #include <time.h>
 
 #include <algorithm>
 #include <atomic>
-#include <string>
 #include <thread>
 #include <numeric>
-#include <vector>
 
 #include "fixture.hpp"
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //
 // What the kernel refuses is the caller's error, and what was refused stays usable.
-#include <errno.h>
-#include <gtest/gtest.h>
-#include <infiniband/verbs.h>
 #include <limits.h>
-#include <rdma/ib_user_verbs.h>
 
 #include "fixture.hpp"
 

@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 //
 // Shared receive queues, and asynchronous events.
-#include <errno.h>
-#include <gtest/gtest.h>
-#include <infiniband/verbs.h>
-#include <rdma/ib_user_verbs.h>
-#include <string.h>
-
-#include <vector>
-
 #include "fixture.hpp"
 
 namespace weft_test {

@@ -7,12 +7,8 @@
 //
 // Built twice: as part of provider_test, and under the thread sanitizer (make tsan), where a
 // race between two of libweft's users is an error even if all goes well.
-#include <errno.h>
-#include <gtest/gtest.h>
-#include <infiniband/verbs.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,7 +17,6 @@
 #include <atomic>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 #include "fixture.hpp"
 

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //
 // Posting through struct ibv_qp_ex.
-#include <errno.h>
-#include <gtest/gtest.h>
-#include <infiniband/verbs.h>
-#include <rdma/ib_user_verbs.h>
-#include <string.h>
 
 #include <numeric>
-#include <vector>
 
 #include "fixture.hpp"
 

@@ -4,15 +4,9 @@
 // for, under the right name. Some of its functions are defined here over the real ones,
 // and do on demand what a libibverbs of another layout would.
 #include <dlfcn.h>
-#include <errno.h>
-#include <gtest/gtest.h>
-#include <infiniband/verbs.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
 #include "fixture.hpp"
 #include "provider_abi.h"
@@ -23,6 +17,7 @@ namespace {
 
 using weft_test::open_device;
 using weft_test::QueuePairTest;
+using weft_test::refusal;
 
 constexpr size_t kOperations = sizeof(verbs_context_ops) / sizeof(void*);
 constexpr size_t kNowhere = SIZE_MAX;

@@ -12,7 +12,6 @@
 #include "failure.h"
 
 namespace rdma {
-
 namespace {
 
 [[noreturn]] void no_address(std::string_view text, const char* why) {

@@ -7,7 +7,6 @@
 #include "netns.h"
 
 namespace rdma {
-
 namespace {
 
 // As many reads under way as both the device and the lab's expectations allow.

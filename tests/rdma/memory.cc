@@ -7,7 +7,6 @@
 #include "pattern.h"
 
 namespace rdma {
-
 namespace {
 constexpr std::uint64_t kGuardSeed = 0x67756172642e2e2eU;
 }

@@ -6,7 +6,6 @@
 #include <iostream>
 
 namespace rdma {
-
 namespace {
 
 std::string quoted(std::string_view text) {

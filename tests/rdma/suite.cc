@@ -8,7 +8,6 @@
 #include "failure.h"
 
 namespace rdma {
-
 namespace {
 // Failures cost up to kPatience each; a group that is broken need not show it a hundred times.
 constexpr unsigned kEnough = 3;

@@ -12,7 +12,6 @@
 #include "work.h"
 
 namespace rdma::storm {
-
 namespace {
 
 // Where an end's memory lies, as its private data says.

@@ -10,7 +10,6 @@
 #include "simple.h"
 
 namespace rdma::storm {
-
 namespace {
 
 constexpr int kTurns = 16;

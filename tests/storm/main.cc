@@ -12,7 +12,6 @@
 #include "program.h"
 
 namespace rdma::storm {
-
 namespace {
 
 struct Part {

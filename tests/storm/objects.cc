@@ -12,7 +12,6 @@
 #include "objects.h"
 
 namespace rdma::storm {
-
 namespace {
 
 struct Shared {

@@ -14,7 +14,6 @@
 #include "parts.h"
 
 namespace rdma::storm {
-
 namespace {
 
 // A Request of revision 1 with CRC (RFC 5044, section 7.1).

@@ -6,7 +6,6 @@
 #include "parts.h"
 
 namespace rdma::torture {
-
 namespace {
 
 Caller resolved(const Options& options) {

@@ -16,7 +16,6 @@
 #include "scenarios.h"
 
 namespace rdma::torture {
-
 namespace {
 
 using std::chrono::milliseconds;

@@ -22,7 +22,6 @@
 #include "parts.h"
 
 namespace rdma::torture {
-
 namespace {
 
 constexpr std::uint64_t kCalls = 400;  // of a session

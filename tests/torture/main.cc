@@ -6,7 +6,6 @@
 #include "program.h"
 
 namespace rdma::torture {
-
 namespace {
 
 unsigned passed_count = 0;

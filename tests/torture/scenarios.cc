@@ -11,7 +11,6 @@
 #include "netns.h"
 
 namespace rdma::torture {
-
 namespace {
 
 constexpr int kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |

@@ -13,7 +13,6 @@
 #include "parts.h"
 
 namespace rdma::torture {
-
 namespace {
 
 // The memory by which the processes talk to each other.

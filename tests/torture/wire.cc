@@ -16,7 +16,6 @@
 #include "socket.h"
 
 namespace rdma::torture {
-
 namespace {
 
 // --- transfers ---

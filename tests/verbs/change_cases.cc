@@ -8,7 +8,6 @@
 #include "transfer.h"
 
 namespace rdma {
-
 namespace {
 
 // Sends flow, both ends poll, and another thread resizes both queues all the time.

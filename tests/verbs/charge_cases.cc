@@ -10,7 +10,6 @@
 #include "transfer.h"
 
 namespace rdma {
-
 namespace {
 
 constexpr std::uint64_t kMegabyte = 1U << 20;

@@ -13,7 +13,6 @@
 #include "transfer.h"
 
 namespace rdma {
-
 namespace {
 
 constexpr std::size_t kPage = 4096;

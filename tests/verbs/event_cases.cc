@@ -9,7 +9,6 @@
 #include "transfer.h"
 
 namespace rdma {
-
 namespace {
 
 void expect_event(ibv_event_type event, ibv_event_type wanted) {

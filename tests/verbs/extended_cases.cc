@@ -7,7 +7,6 @@
 #include "transfer.h"
 
 namespace rdma {
-
 namespace {
 
 constexpr std::uint32_t kLength = 70000;

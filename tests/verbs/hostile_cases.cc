@@ -11,7 +11,6 @@
 #include "transfer.h"
 
 namespace rdma {
-
 namespace {
 
 // Rings for a queue pair; `bytes` is how long its number is said to be. Returns 0 or errno.

@@ -7,7 +7,6 @@
 #include "transfer.h"
 
 namespace rdma {
-
 namespace {
 
 constexpr std::uint64_t kMiB = 1U << 20;

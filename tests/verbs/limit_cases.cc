@@ -6,7 +6,6 @@
 #include "transfer.h"
 
 namespace rdma {
-
 namespace {
 
 // The device has no attribute for it; weft(7) names it.

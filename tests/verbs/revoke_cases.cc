@@ -10,7 +10,6 @@
 #include "transfer.h"
 
 namespace rdma {
-
 namespace {
 
 constexpr std::uint32_t kLength = 64U << 10;

@@ -4,7 +4,6 @@
 #include "transfer.h"
 
 namespace rdma {
-
 namespace {
 
 constexpr unsigned kRead = IBV_ACCESS_REMOTE_READ;

@@ -3,7 +3,6 @@
 #include "transfer.h"
 
 namespace rdma {
-
 namespace {
 
 // Leaves the server's channel with the event of a completion that is gone, as next() does when the

@@ -11,7 +11,6 @@
 #include "transfer.h"
 
 namespace rdma {
-
 namespace {
 
 constexpr std::uint64_t kEach = 400;  // work requests of a poster

@@ -5,7 +5,6 @@
 #include "transfer.h"
 
 namespace rdma {
-
 namespace {
 
 // The server's windows show parts of this region, which no peer may reach by its own key.

@@ -11,7 +11,6 @@
 #include "pages.h"
 
 namespace rdma {
-
 namespace {
 
 unsigned passed = 0;
@@ -173,7 +172,6 @@ int ask(const std::string& name) {
 }
 
 }  // namespace
-
 }  // namespace rdma
 
 int main(int argc, char** argv) {
