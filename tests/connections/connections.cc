@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-//
 // Connections in numbers: one after the other, and many at once. Over each, the client sends a
 // message, reads the server's memory with as many RDMA reads as it is told, and gets the message
 // back; both ends check every byte, and what was agreed on as to reads. Each end tells the seed of

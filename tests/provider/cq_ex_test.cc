@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-//
 // Completion queues beyond ibv_poll_cq(): struct ibv_cq_ex, timestamps, resizing; and
 // the domains whose queues are not locked.
 #include <rdma/ib_user_ioctl_verbs.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-//
 // A kernel with one Weft device, inside this process: libibverbs' netlink
 // queries, its open() of /dev/infiniband/uverbs0, the commands it writes there and its ioctl()s
 // are answered here (fake_kernel.cc defines those functions over libc's and

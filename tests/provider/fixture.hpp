@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-//
 // What the tests of libweft under the real libibverbs share: an opened device of
 // the fake kernel, and a queue pair on it.
 #pragma once

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-//
 // The functions by which libibverbs reaches the kernel, defined over libc's and
 // libnl's: in a test program they win as the program's own, in
 // libfake_kernel.so by LD_PRELOAD. What is not about the fake device goes on to

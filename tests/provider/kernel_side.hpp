@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-//
 // The kernel's side of the rings, as weft-abi.h words it: private indices,
 // entries copied out once, the fences of `drain` and `notify`. The ring tests
 // and the fake kernel under libibverbs play against it.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-//
 // The operations beyond SEND, WRITE and READ by ibv_post_send(), and memory windows.
 #include "fixture.hpp"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-//
 // libweft under the real libibverbs, with a fake kernel below. RDMAV_DRIVERS
 // names the plugin under test; run.sh sets it.
 #include <time.h>

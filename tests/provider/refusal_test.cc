@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-//
 // What the kernel refuses is the caller's error, and what was refused stays usable.
 #include <limits.h>
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-//
 // Shared receive queues, and asynchronous events.
 #include "fixture.hpp"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-//
 // Threads that share everything: sixteen post sends to one queue pair (by both ways to post),
 // post receives to one shared receive queue, poll one completion queue (by both ways, and by
 // events), ask and change, make and end a neighbour, resize, and fork, while signals come. A

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-//
 // Posting through struct ibv_qp_ex.
 
 #include <numeric>

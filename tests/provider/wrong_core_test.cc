@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-//
 // A libibverbs whose private interface is another than the one that libweft was built
 // for, under the right name. Some of its functions are defined here over the real ones,
 // and do on demand what a libibverbs of another layout would.

@@ -6,19 +6,19 @@
 // changes no other call. A digest of all numbers and one of all answers shows that it was.
 #include <fcntl.h>
 #include <poll.h>
-#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
-#include <rdma/rdma_user_ioctl_cmds.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <weft-abi.h>
 
 #include <array>
 #include <atomic>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
 #include <random>
 
 #include "child.h"
+#include "doorbell.h"
 #include "parts.h"
 
 namespace rdma::torture {
@@ -122,10 +122,14 @@ class Session {
   }
   std::uint32_t handle() { return static_cast<std::uint32_t>(one_in(10) ? word() : random(24)); }
 
-  void done(Kind kind, bool taken) {
-    ++board_.tried[kind];
-    board_.taken[kind] += taken ? 1U : 0U;
-    board_.answers = digest(board_.answers, kind * 2 + (taken ? 1U : 0U));
+  // Counts a call, unless it was left out, and returns whether the kernel did it.
+  bool done(Kind kind, bool taken) {
+    if (!idle_) {
+      ++board_.tried[kind];
+      board_.taken[kind] += taken ? 1U : 0U;
+      board_.answers = digest(board_.answers, kind * 2 + (taken ? 1U : 0U));
+    }
+    return taken;
   }
 
   // --- write() ---
@@ -153,18 +157,24 @@ class Session {
     if (changes != 0 && one_in(16)) {
       header.command |= 1U << random(32);
     }
-    std::vector<std::byte> bytes(sizeof(header) + words.size() * 4);
-    std::memcpy(bytes.data(), &header, sizeof(header));
-    if (!words.empty()) {
-      std::memcpy(bytes.data() + sizeof(header), words.data(), words.size() * 4);
-    }
-    if (idle_) {
-      return false;
-    }
+    std::vector<std::byte> bytes;
+    append(bytes, &header, sizeof(header));
+    append(bytes, words.data(), words.size() * 4);
+    return written(bytes);
+  }
+
+  static void append(std::vector<std::byte>& bytes, const void* what, std::size_t length) {
+    const auto* from = static_cast<const std::byte*>(what);
+    bytes.insert(bytes.end(), from, from + length);
+  }
+  // Both return whether the kernel did it.
+  bool written(const std::vector<std::byte>& bytes) {
     const bool taken =
-        write(file_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
-    done(kWrite, taken);
-    return taken;
+        !idle_ && write(file_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+    return done(kWrite, taken);
+  }
+  bool called(Kind kind, std::vector<std::byte>& bytes) {
+    return done(kind, !idle_ && ioctl(file_, RDMA_VERBS_IOCTL, bytes.data()) == 0);
   }
 
   template <typename Ask>
@@ -197,14 +207,23 @@ class Session {
     }
   }
 
+  // Asks for an object whose answer, of the core and then the module, tells of a mapping.
+  template <typename Ask>
+  bool create(std::uint32_t number, const Ask& make, std::size_t core, std::size_t module,
+              unsigned changes) {
+    const bool made = ask(number, make, core + module, changes);
+    if (made) {
+      remember(core);
+    }
+    return made;
+  }
+
   void create_cq(unsigned changes) {
     ib_uverbs_create_cq make{};
     make.cqe = static_cast<std::uint32_t>(1 + random(200));
     make.comp_channel = -1;
-    if (ask(IB_USER_VERBS_CMD_CREATE_CQ, make,
-            sizeof(ib_uverbs_create_cq_resp) + sizeof(weft_create_cq_resp), changes)) {
-      remember(sizeof(ib_uverbs_create_cq_resp));
-    }
+    create(IB_USER_VERBS_CMD_CREATE_CQ, make, sizeof(ib_uverbs_create_cq_resp),
+           sizeof(weft_create_cq_resp), changes);
   }
 
   void create_srq(unsigned changes) {
@@ -212,10 +231,8 @@ class Session {
     make.pd_handle = pd_;
     make.max_wr = static_cast<std::uint32_t>(1 + random(100));
     make.max_sge = static_cast<std::uint32_t>(1 + random(4));
-    if (ask(IB_USER_VERBS_CMD_CREATE_SRQ, make,
-            sizeof(ib_uverbs_create_srq_resp) + sizeof(weft_create_srq_resp), changes)) {
-      remember(sizeof(ib_uverbs_create_srq_resp));
-    }
+    create(IB_USER_VERBS_CMD_CREATE_SRQ, make, sizeof(ib_uverbs_create_srq_resp),
+           sizeof(weft_create_srq_resp), changes);
   }
 
   void create_qp(unsigned changes) {
@@ -231,12 +248,11 @@ class Session {
     make.max_inline_data = static_cast<std::uint32_t>(random(300));
     make.qp_type = IBV_QPT_RC;
     make.is_srq = changes != 0 && one_in(3) ? 1 : 0;
-    if (ask(IB_USER_VERBS_CMD_CREATE_QP, make,
-            sizeof(ib_uverbs_create_qp_resp) + sizeof(weft_create_qp_resp), changes)) {
-      ib_uverbs_create_qp_resp told{};
+    ib_uverbs_create_qp_resp told{};
+    if (create(IB_USER_VERBS_CMD_CREATE_QP, make, sizeof(told), sizeof(weft_create_qp_resp),
+               changes)) {
       std::memcpy(&told, memory_, sizeof(told));
       numbers_.push_back(told.qpn);
-      remember(sizeof(told));
       remember(sizeof(told) + sizeof(weft_mmap));
     }
   }
@@ -251,7 +267,15 @@ class Session {
     ask(IB_USER_VERBS_CMD_REG_MR, make, sizeof(ib_uverbs_reg_mr_resp), changes);
   }
 
-  void modify_qp() {
+  void resize_cq(unsigned changes) {
+    ib_uverbs_resize_cq make{};
+    make.cq_handle = handle();
+    make.cqe = word();
+    create(IB_USER_VERBS_CMD_RESIZE_CQ, make, sizeof(ib_uverbs_resize_cq_resp),
+           sizeof(weft_create_cq_resp), changes);
+  }
+
+  void modify_qp(unsigned) {
     ib_uverbs_modify_qp make{};
     std::vector<std::uint32_t> words(sizeof(make) / 4);
     make.qp_handle = handle();
@@ -264,48 +288,26 @@ class Session {
 
   void write_command() {
     const auto changes = static_cast<unsigned>(random(4));
-    switch (random(10)) {
-      case 0:
-        create_cq(changes);
-        return;
-      case 1:
-        create_srq(changes);
-        return;
-      case 2:
-        create_qp(changes);
-        return;
-      case 3:
-        reg_mr(changes);
-        return;
-      case 4:
-        modify_qp();
-        return;
-      case 5: {
-        ib_uverbs_resize_cq make{};
-        make.cq_handle = handle();
-        make.cqe = word();
-        if (ask(IB_USER_VERBS_CMD_RESIZE_CQ, make,
-                sizeof(ib_uverbs_resize_cq_resp) + sizeof(weft_create_cq_resp), changes)) {
-          remember(sizeof(ib_uverbs_resize_cq_resp));
-        }
-        return;
-      }
-      default: {
-        // Any command, of small words: most are handles, lengths and flags.
-        std::vector<std::uint32_t> words(2 + random(30));
-        for (std::uint32_t& each : words) {
-          each = one_in(3) ? word() : handle();
-        }
-        const std::uint64_t answer = pointer();
-        std::memcpy(words.data(), &answer, sizeof(answer));
-        auto number = static_cast<std::uint32_t>(random(52));
-        if (one_in(4)) {
-          extended(number, words);
-          return;
-        }
-        command(number, std::move(words), random(64) * 4, 0);
-        return;
-      }
+    using S = Session;
+    static constexpr std::array<void (S::*)(unsigned), 6> kRight = {
+        &S::create_cq, &S::create_srq, &S::create_qp, &S::reg_mr, &S::modify_qp, &S::resize_cq};
+    const std::uint64_t which = random(10);
+    if (which < kRight.size()) {
+      (this->*kRight[which])(changes);
+      return;
+    }
+    // Any command, of small words: most are handles, lengths and flags.
+    std::vector<std::uint32_t> words(2 + random(30));
+    for (std::uint32_t& each : words) {
+      each = one_in(3) ? word() : handle();
+    }
+    const std::uint64_t answer = pointer();
+    std::memcpy(words.data(), &answer, sizeof(answer));
+    const auto number = static_cast<std::uint32_t>(random(52));
+    if (one_in(4)) {
+      extended(number, words);
+    } else {
+      command(number, std::move(words), random(64) * 4, 0);
     }
   }
 
@@ -320,17 +322,19 @@ class Session {
     more.response = pointer();
     more.provider_in_words = static_cast<std::uint16_t>(one_in(8) ? word() : 0);
     more.provider_out_words = static_cast<std::uint16_t>(one_in(2) ? word() : random(8));
-    std::vector<std::byte> bytes(sizeof(header) + sizeof(more) + core * 4);
-    std::memcpy(bytes.data(), &header, sizeof(header));
-    std::memcpy(bytes.data() + sizeof(header), &more, sizeof(more));
-    std::memcpy(bytes.data() + sizeof(header) + sizeof(more), words.data(), core * 4);
-    if (!idle_) {
-      done(kWrite, write(file_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
-    }
+    std::vector<std::byte> bytes;
+    append(bytes, &header, sizeof(header));
+    append(bytes, &more, sizeof(more));
+    append(bytes, words.data(), core * 4);
+    written(bytes);
   }
 
   // --- ioctl() ---
 
+  static std::uint16_t length_of(std::size_t attributes) {
+    return static_cast<std::uint16_t>(sizeof(ib_uverbs_ioctl_hdr) +
+                                      attributes * sizeof(ib_uverbs_attr));
+  }
   std::uint16_t identifier() {
     return static_cast<std::uint16_t>((one_in(5) ? 0x1000U : 0U) + random(one_in(10) ? 4096 : 12));
   }
@@ -400,20 +404,18 @@ class Session {
     const Call& call = right_calls()[random(right_calls().size())];
     const bool change = one_in(3);
     const std::size_t changed = random(call.attributes.size());
-    ib_uverbs_ioctl_hdr header{};
-    std::vector<std::byte> bytes(sizeof(header) + call.attributes.size() * sizeof(ib_uverbs_attr));
-    header.length = static_cast<std::uint16_t>(bytes.size());
-    header.object_id = call.object;
-    header.method_id = call.method;
-    header.num_attrs = static_cast<std::uint16_t>(call.attributes.size());
-    header.driver_id = WEFT_DRIVER_ID;
-    std::memcpy(bytes.data(), &header, sizeof(header));
-    for (std::size_t which = 0; which < call.attributes.size(); ++which) {
+    const std::size_t count = call.attributes.size();
+    const ib_uverbs_ioctl_hdr header{.length = length_of(count),
+                                     .object_id = call.object,
+                                     .method_id = call.method,
+                                     .num_attrs = static_cast<std::uint16_t>(count),
+                                     .driver_id = WEFT_DRIVER_ID};
+    std::vector<std::byte> bytes;
+    append(bytes, &header, sizeof(header));
+    for (std::size_t which = 0; which < count; ++which) {
       const Attribute& right = call.attributes[which];
-      ib_uverbs_attr attribute{};
-      attribute.attr_id = right.id;
-      attribute.len = right.length;
-      attribute.flags = UVERBS_ATTR_F_MANDATORY;
+      ib_uverbs_attr attribute{
+          .attr_id = right.id, .len = right.length, .flags = UVERBS_ATTR_F_MANDATORY};
       // Small numbers; the flags of a completion queue allow two bits.
       attribute.data = right.data == kObject   ? handle()
                        : right.data == kNumber ? random(right.length == 8 ? 17 : 2)
@@ -431,15 +433,11 @@ class Session {
             break;
         }
       }
-      std::memcpy(bytes.data() + sizeof(header) + which * sizeof(attribute), &attribute,
-                  sizeof(attribute));
+      append(bytes, &attribute, sizeof(attribute));
     }
-    if (!idle_) {
-      const bool taken = ioctl(file_, RDMA_VERBS_IOCTL, bytes.data()) == 0;
-      done(kIoctl, taken);
-      if (taken && call.object == UVERBS_OBJECT_CQ && call.method == UVERBS_METHOD_CQ_CREATE) {
-        remember(std::size_t{6} * 512);
-      }
+    if (called(kIoctl, bytes) && call.object == UVERBS_OBJECT_CQ &&
+        call.method == UVERBS_METHOD_CQ_CREATE) {
+      remember(std::size_t{6} * 512);
     }
   }
 
@@ -447,16 +445,13 @@ class Session {
     constexpr std::size_t kMost = 12;
     ib_uverbs_ioctl_hdr header{};
     const std::size_t count = random(kMost);
-    std::array<std::byte, sizeof(header) + kMost * sizeof(ib_uverbs_attr)> bytes{};
-    header.length = static_cast<std::uint16_t>(sizeof(header) + count * sizeof(ib_uverbs_attr));
-    if (one_in(16)) {
-      header.length = static_cast<std::uint16_t>(word());
-    }
+    header.length = one_in(16) ? static_cast<std::uint16_t>(word()) : length_of(count);
     header.object_id = static_cast<std::uint16_t>(one_in(16) ? word() : random(20));
     header.method_id = identifier();
     header.num_attrs = static_cast<std::uint16_t>(one_in(16) ? word() : count);
     header.driver_id = one_in(16) ? word() : std::uint32_t{WEFT_DRIVER_ID};
-    std::memcpy(bytes.data(), &header, sizeof(header));
+    std::vector<std::byte> bytes;
+    append(bytes, &header, sizeof(header));
     for (std::size_t which = 0; which < count; ++which) {
       ib_uverbs_attr attribute{};
       attribute.attr_id = one_in(3) ? identifier() : static_cast<std::uint16_t>(which);
@@ -465,39 +460,27 @@ class Session {
       attribute.flags = static_cast<std::uint16_t>(one_in(10) ? word() : random(2));
       attribute.attr_data.reserved = static_cast<std::uint16_t>(one_in(20) ? word() : 0);
       attribute.data = one_in(2) ? handle() : pointer();
-      std::memcpy(bytes.data() + sizeof(header) + which * sizeof(attribute), &attribute,
-                  sizeof(attribute));
+      append(bytes, &attribute, sizeof(attribute));
     }
     // The memory behind pointers: handles and small words.
     for (unsigned turn = 0; turn < 16; ++turn) {
       const std::uint32_t value = one_in(2) ? handle() : word();
       std::memcpy(memory_ + random(32) * 512 + random(8) * 4, &value, sizeof(value));
     }
-    if (!idle_) {
-      done(kIoctl, ioctl(file_, RDMA_VERBS_IOCTL, bytes.data()) == 0);
-    }
+    // A length that is not right may be longer than this.
+    bytes.resize(sizeof(header) + kMost * sizeof(ib_uverbs_attr));
+    called(kIoctl, bytes);
   }
 
   void doorbell() {
-    ib_uverbs_ioctl_hdr header{};
-    ib_uverbs_attr attribute{};
-    std::array<std::byte, sizeof(header) + sizeof(attribute)> bytes{};
     const bool shared = one_in(3);
-    header.length = bytes.size();
-    header.object_id = static_cast<std::uint16_t>(shared ? UVERBS_OBJECT_SRQ : UVERBS_OBJECT_QP);
-    header.method_id =
+    const auto method =
         static_cast<std::uint16_t>(WEFT_METHOD_SEND_DOORBELL + random(shared ? 1 : 3));
-    header.num_attrs = 1;
-    header.driver_id = WEFT_DRIVER_ID;
-    attribute.attr_id = WEFT_ATTR_DOORBELL;
-    attribute.len = shared ? 0 : 8;
-    attribute.flags = UVERBS_ATTR_F_MANDATORY;
-    attribute.data =
+    const std::uint64_t number =
         shared || numbers_.empty() || one_in(8) ? handle() : numbers_[random(numbers_.size())];
-    std::memcpy(bytes.data(), &header, sizeof(header));
-    std::memcpy(bytes.data() + sizeof(header), &attribute, sizeof(attribute));
     if (!idle_) {
-      done(kDoorbell, ioctl(file_, RDMA_VERBS_IOCTL, bytes.data()) == 0);
+      done(kDoorbell, ring(file_, shared ? UVERBS_OBJECT_SRQ : UVERBS_OBJECT_QP, method, number,
+                           shared ? 0 : 8) == 0);
     }
   }
 
@@ -596,32 +579,12 @@ class Session {
   }
 
   void make_call() {
-    switch (random(12)) {
-      case 0:
-      case 1:
-        right_method();
-        break;
-      case 2:
-        method();
-        break;
-      case 3:
-      case 4:
-        doorbell();
-        break;
-      case 5:
-        map();
-        break;
-      case 6:
-      case 7:
-        scribble();
-        break;
-      case 8:
-        other();
-        break;
-      default:
-        write_command();
-        break;
-    }
+    using S = Session;
+    static constexpr std::array<void (S::*)(), 12> kCalls = {
+        &S::right_method, &S::right_method,  &S::method,        &S::doorbell,
+        &S::doorbell,     &S::map,           &S::scribble,      &S::scribble,
+        &S::other,        &S::write_command, &S::write_command, &S::write_command};
+    (this->*kCalls[random(kCalls.size())])();
   }
 
   struct Map {
@@ -656,21 +619,16 @@ void fuzz(const Options& options) {
     const std::uint64_t seed = options.seed + sessions++;
     // Notes the seed in the kernel's log, beside the kernel's own messages.
     if (sessions % 16 == 1) {
-      std::printf("# fuzz from seed %llu\n", static_cast<unsigned long long>(seed));
-      if (FILE* log = std::fopen("/dev/kmsg", "w"); log != nullptr) {
-        std::fprintf(log, "torture: fuzz from seed %llu\n", static_cast<unsigned long long>(seed));
-        std::fclose(log);
-      }
+      std::cout << "# fuzz from seed " << seed << '\n';
+      std::ofstream("/dev/kmsg") << "torture: fuzz from seed " << seed << std::endl;
     }
     const Child child([&] {
       Session(board, seed).run(device, options.first - 1);
       return 0;
     });
     const End end = child.end(kLimit);
-    if (end.stuck) {
-      why = "cannot be killed";
-    } else if (end.killed) {
-      why = "did not end";
+    if (end.stuck || end.killed) {
+      why = end.stuck ? "cannot be killed" : "did not end";
     } else if (end.signal == 0 && end.status != 0) {
       why = "could not begin";
     } else if (end.signal != 0 && end.signal != SIGSEGV && end.signal != SIGBUS) {
@@ -681,10 +639,9 @@ void fuzz(const Options& options) {
             std::to_string(board.call);
     }
     if (options.replay) {
-      std::printf("# seed %llu: numbers %016llx, answers %016llx\n",
-                  static_cast<unsigned long long>(seed),
-                  static_cast<unsigned long long>(board.numbers),
-                  static_cast<unsigned long long>(board.answers));
+      std::cout << "# seed " << seed << std::hex << std::setfill('0') << ": numbers "
+                << std::setw(16) << board.numbers << ", answers " << std::setw(16) << board.answers
+                << std::dec << '\n';
     }
   } while (why.empty() && !options.replay && !deadline.over());
   report("sessions of the fuzzer", sessions,

@@ -207,12 +207,12 @@ class Scribbler {
     while (!done.stop_requested()) {
       for (const Endpoint* end : {pair.client.get(), pair.server.get()}) {
         for (const weft_qp_method method : {WEFT_METHOD_SEND_DOORBELL, WEFT_METHOD_RECV_DOORBELL}) {
-          ring(end->qp()->context, UVERBS_OBJECT_QP, method, end->qp()->qp_num, 8);
+          ring(end->context()->cmd_fd, UVERBS_OBJECT_QP, method, end->qp()->qp_num, 8);
           ++board_.doorbells;
         }
         if (end->srq() != nullptr) {
-          ring(end->srq()->context, UVERBS_OBJECT_SRQ, WEFT_METHOD_SRQ_DOORBELL, end->srq()->handle,
-               0);
+          ring(end->context()->cmd_fd, UVERBS_OBJECT_SRQ, WEFT_METHOD_SRQ_DOORBELL,
+               end->srq()->handle, 0);
           ++board_.doorbells;
         }
       }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-//
 // Memory and objects for the tests of userlib/ring.hpp.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-//
 // userlib/ring.hpp in plain memory, with the kernel's side of weft-abi.h
 // (tests/provider/kernel_side.hpp) as the partner.
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-//
 // userlib/ring.hpp between two threads, one of them the kernel's side of weft-abi.h
 // (tests/provider/kernel_side.hpp): no doorbell and no event is lost.
 #include <gtest/gtest.h>

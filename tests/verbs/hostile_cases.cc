@@ -16,7 +16,7 @@ namespace {
 // Rings for a queue pair; `bytes` is how long its number is said to be. Returns 0 or errno.
 int ring(const ibv_context* context, weft_qp_method method, std::uint64_t qp_num,
          std::uint16_t bytes = sizeof(std::uint64_t)) {
-  return rdma::ring(context, UVERBS_OBJECT_QP, method, qp_num, bytes);
+  return rdma::ring(context->cmd_fd, UVERBS_OBJECT_QP, method, qp_num, bytes);
 }
 
 void expect(int error, int expected, const std::string& what) {
