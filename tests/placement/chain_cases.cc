@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+// Several work requests under way at once: chains, fences, both directions.
 #include <algorithm>
 #include <array>
 
@@ -33,6 +34,17 @@ Transfer simple(ibv_wr_opcode opcode, Placer& local, Placer& remote, std::uint32
           .flags = flags};
 }
 
+// One chain of the client's, which `fill` makes with places at both ends; and its end.
+using Fill = std::function<void(Chain& chain, Placer& local, Placer& remote)>;
+void one_chain(const Pair& pair, const Fill& fill) {
+  Chain chain(*pair.client, *pair.server);
+  Placer local(0);
+  Placer remote(0);
+  fill(chain, local, remote);
+  chain.post();
+  chain.finish();
+}
+
 constexpr std::array kOpcodes = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND};
 
 void mixed_chains(Suite& suite) {
@@ -41,19 +53,16 @@ void mixed_chains(Suite& suite) {
       suite.run(std::to_string(length) + " work requests of about " + std::to_string(size) +
                     " bytes in one chain",
                 [&] {
-                  Pair& pair = suite.pair();
-                  Chain chain(*pair.client, *pair.server);
-                  Placer local(0);
-                  Placer remote(0);
-                  for (std::uint32_t at = 0; at < length; ++at) {
-                    const ibv_wr_opcode opcode = kOpcodes.at(at % kOpcodes.size());
-                    if (opcode == IBV_WR_RDMA_READ && pair.client->is_siw()) {
-                      continue;  // which completes a send before the read in front of it
+                  const Pair& pair = suite.pair();
+                  one_chain(pair, [&](Chain& chain, Placer& local, Placer& remote) {
+                    for (std::uint32_t at = 0; at < length; ++at) {
+                      const ibv_wr_opcode opcode = kOpcodes.at(at % kOpcodes.size());
+                      // siw completes a send before the read in front of it.
+                      if (opcode != IBV_WR_RDMA_READ || !pair.client->is_siw()) {
+                        chain.add(simple(opcode, local, remote, size + at));
+                      }
                     }
-                    chain.add(simple(opcode, local, remote, size + at));
-                  }
-                  chain.post();
-                  chain.finish();
+                  });
                 });
     }
   }
@@ -64,34 +73,28 @@ void unsignaled(Suite& suite) {
   // signaled and tells that its predecessors are done.
   for (const std::uint32_t size : {7U, 300U, 2000U}) {
     suite.run("1024 writes of " + std::to_string(size) + " bytes, one in eight signaled", [&] {
-      Pair& pair = suite.pair();
+      const Pair& pair = suite.pair();
       for (unsigned round = 0; round < 16; ++round) {
-        Chain chain(*pair.client, *pair.server);
-        Placer local(0);
-        Placer remote(0);
-        for (unsigned at = 0; at < 64; ++at) {
-          const unsigned flags = at % 8 == 7 ? unsigned{IBV_SEND_SIGNALED} : 0U;
-          chain.add(simple(IBV_WR_RDMA_WRITE, local, remote, size + at % 3, flags));
-        }
-        chain.post();
-        chain.finish();
+        one_chain(pair, [&](Chain& chain, Placer& local, Placer& remote) {
+          for (unsigned at = 0; at < 64; ++at) {
+            const unsigned flags = at % 8 == 7 ? unsigned{IBV_SEND_SIGNALED} : 0U;
+            chain.add(simple(IBV_WR_RDMA_WRITE, local, remote, size + at % 3, flags));
+          }
+        });
       }
     });
   }
   for (const ibv_wr_opcode opcode : {IBV_WR_SEND, IBV_WR_RDMA_READ}) {
     suite.run("unsignaled work requests with opcode " + std::to_string(opcode), [&] {
-      Pair& pair = suite.pair();
+      const Pair& pair = suite.pair();
       for (unsigned round = 0; round < 8; ++round) {
-        Chain chain(*pair.client, *pair.server);
-        Placer local(0);
-        Placer remote(0);
-        for (unsigned at = 0; at < 32; ++at) {
-          // siw completes the send that ends the chain before the reads in front of it.
-          const bool last = at == 31 && opcode == IBV_WR_RDMA_READ && pair.client->is_siw();
-          chain.add(simple(opcode, local, remote, 1500 + at, last ? IBV_SEND_SIGNALED : 0));
-        }
-        chain.post();
-        chain.finish();
+        one_chain(pair, [&](Chain& chain, Placer& local, Placer& remote) {
+          for (unsigned at = 0; at < 32; ++at) {
+            // siw completes the send that ends the chain before the reads in front of it.
+            const bool last = at == 31 && opcode == IBV_WR_RDMA_READ && pair.client->is_siw();
+            chain.add(simple(opcode, local, remote, 1500 + at, last ? IBV_SEND_SIGNALED : 0));
+          }
+        });
       }
       require(!pair.client->poll(pair.client->send_cq()),
               "an unsignaled work request made a completion");
@@ -103,16 +106,13 @@ void outstanding_reads(Suite& suite) {
   // More than the agreed depth of reads must wait their turn, not fail.
   for (const std::uint32_t size : {1U, 1449U, 20011U}) {
     suite.run("100 reads of " + std::to_string(size) + " bytes at once, twice", [&] {
-      Pair& pair = suite.pair();
+      const Pair& pair = suite.pair();
       for (unsigned round = 0; round < 2; ++round) {
-        Chain chain(*pair.client, *pair.server);
-        Placer local(0);
-        Placer remote(0);
-        for (unsigned at = 0; at < 100; ++at) {
-          chain.add(simple(IBV_WR_RDMA_READ, local, remote, size + at % 7));
-        }
-        chain.post();
-        chain.finish();
+        one_chain(pair, [&](Chain& chain, Placer& local, Placer& remote) {
+          for (unsigned at = 0; at < 100; ++at) {
+            chain.add(simple(IBV_WR_RDMA_READ, local, remote, size + at % 7));
+          }
+        });
       }
     });
   }
@@ -126,33 +126,29 @@ void fences(Suite& suite) {
           "a read of " + std::to_string(size) + " bytes, then fenced opcode " +
               std::to_string(opcode) + " of what it brought",
           [&] {
-            Pair& pair = suite.pair();
-            Chain chain(*pair.client, *pair.server);
             const Extent bounce{1U << 20, size};
-            chain.add({.opcode = IBV_WR_RDMA_READ, .local = {bounce}, .remote = {{65537, size}}});
-            chain.add({.opcode = opcode,
-                       .local = {bounce},
-                       .remote = {{(2U << 20) + 3, size}},
-                       .flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE,
-                       .fresh_source = false});
-            chain.post();
-            chain.finish();
+            one_chain(suite.pair(), [&](Chain& chain, Placer&, Placer&) {
+              chain.add({.opcode = IBV_WR_RDMA_READ, .local = {bounce}, .remote = {{65537, size}}});
+              chain.add({.opcode = opcode,
+                         .local = {bounce},
+                         .remote = {{(2U << 20) + 3, size}},
+                         .flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE,
+                         .fresh_source = false});
+            });
           });
     }
   }
   // A read sees what the writes before it on the same queue pair have placed.
   for (const std::uint32_t size : {3U, 4099U, 300007U}) {
     suite.run("a write of " + std::to_string(size) + " bytes, read back behind it", [&] {
-      Pair& pair = suite.pair();
-      Chain chain(*pair.client, *pair.server);
       const Extent there{65539, size};
-      chain.add({.opcode = IBV_WR_RDMA_WRITE, .local = {{1, size}}, .remote = {there}});
-      chain.add({.opcode = IBV_WR_RDMA_READ,
-                 .local = {{1U << 20, size}},
-                 .remote = {there},
-                 .fresh_source = false});
-      chain.post();
-      chain.finish();
+      one_chain(suite.pair(), [&](Chain& chain, Placer&, Placer&) {
+        chain.add({.opcode = IBV_WR_RDMA_WRITE, .local = {{1, size}}, .remote = {there}});
+        chain.add({.opcode = IBV_WR_RDMA_READ,
+                   .local = {{1U << 20, size}},
+                   .remote = {there},
+                   .fresh_source = false});
+      });
     });
   }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+// Private data, rejection, a port nobody listens on, disconnection.
 #include "cases.h"
 #include "chain.h"
 #include "pattern.h"

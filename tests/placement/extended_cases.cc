@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+// Immediate data and atomics.
 #include <arpa/inet.h>
 
 #include <atomic>

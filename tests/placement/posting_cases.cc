@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+// Posts that ibv_post_send and ibv_post_recv must refuse at once.
 #include "cases.h"
 #include "chain.h"
 

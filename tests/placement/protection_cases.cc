@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+// Requests that the peer must refuse, and local ones that must fail on the way.
 #include "cases.h"
 #include "chain.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+// Every size, offset, SGE layout and inline length of a single work request.
 #include <algorithm>
 #include <array>
 
@@ -19,14 +20,6 @@ constexpr std::array<std::pair<std::size_t, std::size_t>, 5> kOffsets = {
     {{0, 0}, {1, 0}, {0, 1}, {3, 5}, {7, 4093}}};
 constexpr std::size_t kBase = 64U << 10;
 
-struct Operation {
-  ibv_wr_opcode opcode;
-  const char* name;
-};
-constexpr std::array kOperations = {Operation{IBV_WR_RDMA_WRITE, "write"},
-                                    Operation{IBV_WR_RDMA_READ, "read"},
-                                    Operation{IBV_WR_SEND, "send"}};
-
 void run_one(Suite& suite, const Transfer& transfer) {
   suite.run(to_string(transfer), [&] {
     Pair& pair = suite.pair();
@@ -34,15 +27,15 @@ void run_one(Suite& suite, const Transfer& transfer) {
   });
 }
 
-void sizes_and_offsets(Suite& suite, const Operation& operation) {
+void sizes_and_offsets(Suite& suite, ibv_wr_opcode opcode) {
   for (const std::uint32_t size : kSizes) {
     for (const auto& [local, remote] : kOffsets) {
-      if (suite.siw() && operation.opcode == IBV_WR_RDMA_READ && remote == 4093 && size <= 24) {
+      if (suite.siw() && opcode == IBV_WR_RDMA_READ && remote == 4093 && size <= 24) {
         continue;  // answers with the wrong bytes of the first page
       }
-      run_one(suite, {.opcode = operation.opcode,
-                      .local = {{kBase + local, size}},
-                      .remote = {{kBase + remote, size}}});
+      run_one(
+          suite,
+          {.opcode = opcode, .local = {{kBase + local, size}}, .remote = {{kBase + remote, size}}});
     }
   }
 }
@@ -60,13 +53,11 @@ Layout scattered(std::size_t count, std::size_t step, bool with_empty) {
   return layout;
 }
 
-void gather_and_scatter(Suite& suite, const Operation& operation) {
-  const ibv_device_attr device = suite.pair().client->device();
-  const ibv_qp_cap cap = suite.pair().client->cap();
-  const bool is_read = operation.opcode == IBV_WR_RDMA_READ;
-  std::size_t most = cap.max_send_sge;
-  if (is_read) {
-    most = std::min<std::size_t>(most, static_cast<std::size_t>(device.max_sge_rd));
+void gather_and_scatter(Suite& suite, ibv_wr_opcode opcode) {
+  const Endpoint& client = *suite.pair().client;
+  std::size_t most = client.cap().max_send_sge;
+  if (opcode == IBV_WR_RDMA_READ) {
+    most = std::min(most, static_cast<std::size_t>(client.device().max_sge_rd));
   }
   for (std::size_t count = 1; count <= most; ++count) {
     for (const std::size_t step : {1U, 2U, 101U, 713U, 4099U}) {
@@ -76,7 +67,7 @@ void gather_and_scatter(Suite& suite, const Operation& operation) {
         }
         const Layout local = scattered(count, step, with_empty);
         const auto size = static_cast<std::uint32_t>(size_of(local));
-        run_one(suite, {.opcode = operation.opcode, .local = local, .remote = {{kBase + 5, size}}});
+        run_one(suite, {.opcode = opcode, .local = local, .remote = {{kBase + 5, size}}});
       }
     }
   }
@@ -106,14 +97,14 @@ void scattered_receives(Suite& suite) {
   }
 }
 
-void inline_payload(Suite& suite, const Operation& operation) {
+void inline_payload(Suite& suite, ibv_wr_opcode opcode) {
   const std::uint32_t most = suite.pair().client->cap().max_inline_data;
   if (most == 0) {
     throw Lacking("the device has no inline payload");
   }
   const unsigned flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
   for (std::uint32_t size = 0; size <= most; ++size) {
-    run_one(suite, {.opcode = operation.opcode,
+    run_one(suite, {.opcode = opcode,
                     .local = {{kBase + 1, size}},
                     .remote = {{kBase + 3, size}},
                     .flags = flags});
@@ -122,10 +113,8 @@ void inline_payload(Suite& suite, const Operation& operation) {
     const Layout local = scattered(count, 1, !suite.siw());
     const auto size = static_cast<std::uint32_t>(size_of(local));
     if (size <= most) {
-      run_one(suite, {.opcode = operation.opcode,
-                      .local = local,
-                      .remote = {{kBase + 3, size}},
-                      .flags = flags});
+      run_one(suite,
+              {.opcode = opcode, .local = local, .remote = {{kBase + 3, size}}, .flags = flags});
     }
   }
 }
@@ -147,10 +136,10 @@ void larger_receive(Suite& suite) {
   }
 }
 
-void from_the_responder(Suite& suite, const Operation& operation) {
+void from_the_responder(Suite& suite, ibv_wr_opcode opcode) {
   for (const std::uint32_t size : kSizes) {
     const Transfer transfer{
-        .opcode = operation.opcode, .local = {{kBase + 5, size}}, .remote = {{kBase + 2, size}}};
+        .opcode = opcode, .local = {{kBase + 5, size}}, .remote = {{kBase + 2, size}}};
     suite.run("by the responder: " + to_string(transfer), [&] {
       Pair& pair = suite.pair();
       Chain::run(*pair.server, *pair.client, transfer);
@@ -161,13 +150,18 @@ void from_the_responder(Suite& suite, const Operation& operation) {
 }  // namespace
 
 void single_cases(Suite& suite) {
-  for (const Operation& operation : kOperations) {
-    const std::string name = operation.name;
-    suite.group(name + ": sizes and offsets", [&] { sizes_and_offsets(suite, operation); });
-    suite.group(name + ": by the responder", [&] { from_the_responder(suite, operation); });
-    suite.group(name + ": scatter/gather", [&] { gather_and_scatter(suite, operation); });
-    if (operation.opcode != IBV_WR_RDMA_READ) {
-      suite.group(name + ": inline payload", [&] { inline_payload(suite, operation); });
+  for (const auto& [opcode, kind] :
+       {std::pair{IBV_WR_RDMA_WRITE, "write"}, {IBV_WR_RDMA_READ, "read"}, {IBV_WR_SEND, "send"}}) {
+    const std::string name = kind;
+    suite.group(name + ": sizes and offsets",
+                [&, opcode = opcode] { sizes_and_offsets(suite, opcode); });
+    suite.group(name + ": by the responder",
+                [&, opcode = opcode] { from_the_responder(suite, opcode); });
+    suite.group(name + ": scatter/gather",
+                [&, opcode = opcode] { gather_and_scatter(suite, opcode); });
+    if (opcode != IBV_WR_RDMA_READ) {
+      suite.group(name + ": inline payload",
+                  [&, opcode = opcode] { inline_payload(suite, opcode); });
     }
   }
   suite.group("send: into scattered receives", [&] { scattered_receives(suite); });

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+// Cases that siw cannot be the peer of.
 #include "cases.h"
 #include "chain.h"
 

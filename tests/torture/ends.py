@@ -56,25 +56,10 @@ UNREACHABLE = {
 log = tap.Log()
 
 
-def ok(name):
-    log.tell(name)
-
-
-def not_ok(name, why):
-    log.tell(name, why)
-
-
-def skip(name, why):
-    log.tell(name, skip=why)
-
-
 def row(what, count, outcome, failure=""):
     failure = failure or ("" if count else "it was tried no times")
     print(f"row|{what}|{count}|{'FAILED: ' + failure if failure else outcome}", flush=True)
-    if failure:
-        not_ok(what, failure)
-    else:
-        ok(what)
+    log.tell(what, failure or None)
 
 
 def run(*command, limit=60, may_fail=False):
@@ -99,13 +84,6 @@ def wait(what, condition, limit=20):
 # --- the hosts ---
 
 
-def tcp():
-    with host_b():
-        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    sock.settimeout(20 * PATIENCE)
-    return sock
-
-
 def no_device(name="weft"):
     """None of such a name is left. rdma(8) fails when one goes while it asks."""
     try:
@@ -123,8 +101,8 @@ def make_hosts():
     run("ip", "-n", "A", "neigh", "replace", NOWHERE, "lladdr", "02:00:00:00:00:99", "dev", "eth0")
 
 
-def add_device():
-    run("ip", "netns", "exec", "A", "rdma", "link", "add", "weft0", "type", "weft", "netdev", "eth0")
+def add_device(name="weft0", host="A"):
+    run(*on(host, "rdma", "link", "add", name, "type", "weft", "netdev", "eth0"))
 
 
 def repair(end):
@@ -137,7 +115,7 @@ def repair(end):
         run("modprobe", "weft")
         trace()
         add_device()
-        run("ip", "netns", "exec", "B", "rdma", "link", "add", "weft1", "type", "weft", "netdev", "eth0")
+        add_device("weft1", "B")
 
 
 # --- A's programs ---
@@ -179,54 +157,31 @@ class Program:
         self.process.stdout.close()
 
 
-def listening(port):
-    with contextlib.suppress(OSError):
-        return f":{port:04X} 00000000:0000 0A" in run("ip", "netns", "exec", "A", "cat", "/proc/net/tcp")
-    return False
-
-
-def responder(*command):
-    program = Program(*command)
-    if command[0] == PROGRAM:
-        port = int(program.process.stdout.readline().split()[1])
-    else:
-        port = PORT
-        wait("listener", lambda: listening(port))
-    return program, port
-
-
 def rping_server():
-    return responder("rping", "-s", "-P", "-p", str(PORT))
+    program = Program("rping", "-s", "-P", "-p", str(PORT))
+    wait("listener", lambda: f":{PORT:04X} 00000000:0000 0A" in run(*on("A", "cat", "/proc/net/tcp")))
+    return program, PORT
 
 
 def holder(*options):
-    return responder(PROGRAM, "hold", "--server", SERVER, "--server-netns", "A", "--client-netns", "A", *options)
+    program = Program(PROGRAM, "hold", "--server", SERVER, "--server-netns", "A", "--client-netns", "A", *options)
+    return program, int(program.process.stdout.readline().split()[1])
 
 
 def connected(port):
-    sock = tcp()
-    sock.connect((SERVER, port))
-    return sock
+    with host_b():
+        return socket.create_connection((SERVER, port), 20 * PATIENCE)
 
 
 def frame_from(sock):
     return receive_frame(sock, 20 * PATIENCE)
 
 
-def entered(state, before):
-    """Until a connection has entered that state since then."""
-    wait(f"connection in {state}", lambda: states[state] > before)
-
-
-# --- states: each returns what is to be closed, a program first ---
+# --- states: each is made of what is to be closed, a program first ---
 
 
 def caller(address, port):
     return Program(PROGRAM, "call", "--server", address, "--port", str(port))
-
-
-def connecting():
-    return [caller(NOWHERE, PORT)], "connecting"
 
 
 def from_program(answer):
@@ -248,60 +203,40 @@ def from_program(answer):
     return [program, sock]
 
 
-def requested():
-    return from_program(False), "requested"
-
-
-def streaming_initiator():
-    return from_program(True), "streaming"
-
-
-def accepted():
-    program, port = rping_server()
-    return [program, connected(port)], "accepted"
-
-
-def pending():
-    program, port = holder()
+def to_program(begin, request=b"", answered=False):
+    """A program that listens, and a connection to it with that request; answered: of which the answer is awaited."""
+    program, port = begin()
     sock = connected(port)
-    sock.sendall(mpa.request())
-    return [program, sock], "pending"
+    sock.sendall(request)
+    if answered:
+        frame_from(sock)
+    return [program, sock]
 
 
 def streaming():
-    program, port = rping_server()
-    sock = connected(port)
-    sock.sendall(mpa.request())
-    frame_from(sock)
-    return [program, sock], "streaming"
+    return to_program(rping_server, mpa.request(), answered=True)
 
 
 def unready():
     """Peer to peer: the responder waits for the frame after which it may send."""
-    program, port = rping_server()
-    sock = connected(port)
-    sock.sendall(mpa.request(flags=mpa.CRC | mpa.ENHANCED, revision=2, private=READY))
-    frame_from(sock)
-    return [program, sock], "streaming"
+    return to_program(rping_server, mpa.request(flags=mpa.CRC | mpa.ENHANCED, revision=2, private=READY), answered=True)
 
 
 def closing():
     """The program is killed; the peer keeps its end open."""
-    (things, _) = streaming()
+    things = streaming()
     things[0].end()
-    return things, "closing"
+    return things
 
 
+# Each makes such a connection; the state's name in the table is what stands before a comma.
 STATES = {
-    "connecting": connecting, "requested": requested, "accepted": accepted, "pending": pending, "streaming, accepted": streaming,
-    "streaming, not ready": unready, "streaming, connected": streaming_initiator, "closing": closing,
+    "connecting": lambda: [caller(NOWHERE, PORT)], "requested": lambda: from_program(False), "accepted": lambda: to_program(rping_server),
+    "pending": lambda: to_program(holder, mpa.request()), "streaming, accepted": streaming, "streaming, not ready": unready,
+    "streaming, connected": lambda: from_program(True), "closing": closing,
 }
 
 # --- ends ---
-
-
-def kill(things):
-    things[0].end()
 
 
 def link_down(_):
@@ -311,22 +246,10 @@ def link_down(_):
     run("ip", "-n", "A", "neigh", "replace", NOWHERE, "lladdr", "02:00:00:00:00:99", "dev", "eth0")
 
 
-def rdma_link_del(_):
-    run("ip", "netns", "exec", "A", "rdma", "link", "del", "weft0")
-
-
-def ip_link_del(_):
-    run("ip", "-n", "A", "link", "del", "eth0")
-
-
 def namespace_end(things):
     things[0].end()
     run("ip", "netns", "del", "A")
     wait("end of weft0", lambda: no_device("weft0"), 60)
-
-
-def rmmod(_):
-    run("modprobe", "-r", "weft_sctp", "weft_paths", "weft")
 
 
 def offline(_):
@@ -369,8 +292,10 @@ def drained(things):
 
 
 ENDS = {
-    "kill -9": kill, "link down": link_down, "rdma link del": rdma_link_del, "ip link del": ip_link_del, "namespace end": namespace_end,
-    "rmmod": rmmod, "processor offline": offline, "peer's FIN": peer_fin, "peer's reset": peer_reset, "garbage": peer_garbage,
+    "kill -9": lambda things: things[0].end(), "link down": link_down,
+    "rdma link del": lambda _: run(*on("A", "rdma", "link", "del", "weft0")),
+    "ip link del": lambda _: run("ip", "-n", "A", "link", "del", "eth0"), "namespace end": namespace_end,
+    "rmmod": lambda _: run("modprobe", "-r", "weft_sctp", "weft_paths", "weft"), "processor offline": offline, "peer's FIN": peer_fin, "peer's reset": peer_reset, "garbage": peer_garbage,
     "time is up": time_is_up, "queue pair drained": drained,
 }
 # Ends that not every state can have: STREAMING has no limit once both ends have spoken, and a
@@ -431,10 +356,9 @@ def one(state_name, end_name):
     before = dict(states)
     things = Things()
     try:
-        made, state = STATES[state_name]()
-        things.extend(made)
-        things.state = state
-        entered(state, before.get(state, 0))
+        things.extend(STATES[state_name]())
+        things.state = state = state_name.split(",")[0]
+        wait(f"connection in {state}", lambda: states[state] > before.get(state, 0))
         ENDS[end_name](things)
         things[0].end()
         for sock in things[1:]:
@@ -442,7 +366,7 @@ def one(state_name, end_name):
         repair(end_name)
         wait("end of its objects", nothing_left, 40)
     except (Failure, OSError) as why:
-        not_ok(name, why)
+        log.tell(name, why)
         for thing in things:
             with contextlib.suppress(Failure, OSError):
                 (thing.end if isinstance(thing, Program) else thing.close)()
@@ -457,9 +381,7 @@ def one(state_name, end_name):
 
 def rejected():
     """A program that rejects."""
-    program, port = holder("--breaks")
-    sock = connected(port)
-    sock.sendall(mpa.request())
+    program, sock = to_program(lambda: holder("--breaks"), mpa.request())
     answer = frame_from(sock)
     sock.close()
     program.end()
@@ -469,25 +391,23 @@ def rejected():
 
 def connected_twice():
     """A queue pair that has a connection is refused another, whose life ends in NEW."""
-    things, _ = requested()
-    answer = things[0].tell("again")
-    things[0].end()
-    things[1].close()
+    program, sock = from_program(False)
+    answer = program.tell("again")
+    program.end()
+    sock.close()
     if not answer.startswith("again: ") or answer == "again: done":
         raise Failure(f"a second connection for a queue pair: {answer}")
 
 
 def cells():
     """Prints the table, and judges it."""
-    missing = []
     print("# the table: state, event, how often")
     for cell in table():
         print(f"#   {cell[0]:11} {cell[1]:12} {stepped[cell]:5}  {UNREACHABLE.get(cell, '')}")
-        if not stepped[cell] and cell not in UNREACHABLE:
-            missing.append(" on ".join(cell))
-    reached = sum(1 for cell in table() if stepped[cell])
-    never = sum(1 for cell in table() if not stepped[cell] and cell in UNREACHABLE)
-    row("cells of the connection table", reached, f"of {len(table())}; the other {never} cannot be reached at will",
+    left = [cell for cell in table() if not stepped[cell]]
+    missing = [" on ".join(cell) for cell in left if cell not in UNREACHABLE]
+    row("cells of the connection table", len(table()) - len(left),
+        f"of {len(table())}; the other {len(left) - len(missing)} cannot be reached at will",
         f"not reached: {', '.join(missing)}" if missing else "")
 
 
@@ -503,13 +423,13 @@ def main():
         if not os.path.exists(path):
             chosen.remove(end)
             print(f"row|ends: {end}|0|skipped: {why}")
-            skip(f"ends: {end}", why)
+            log.tell(f"ends: {end}", skip=why)
     for _ in range(ROUNDS):
         for name, special in (("a rejection", rejected), ("a queue pair connected twice", connected_twice)):
             try:
                 special()
             except (Failure, OSError) as why:
-                not_ok(name, why)
+                log.tell(name, why)
         for end in chosen:
             for state in SOME.get(end, STATES):
                 wanted[end] += 1
