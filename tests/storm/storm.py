@@ -42,8 +42,6 @@ ASKED = 3
 PORT, HONEST = 7471, 7472
 # A change that is refused so often, and never done, changes nothing: by chance one is refused at times, as IPv6 is below an MTU of 1280.
 TRIES = 4
-
-
 # What has refused a command or a word, and why: in a storm, much of what they are about is gone.
 refusals = []
 
@@ -73,6 +71,11 @@ def wait(what, condition, limit):
         time.sleep(0.2)
 
 
+def inside(host, *command, **how):
+    """Runs a command on a host."""
+    return run("ip", "netns", "exec", host, *command, **how)
+
+
 def write(path, word):
     """Writes a setting, which may be refused or gone."""
     try:
@@ -80,6 +83,13 @@ def write(path, word):
             file.write(str(word))
     except OSError as error:
         refusals.append(f"{word} > {path}: {error}")
+
+
+def meanwhile(path, word, otherwise, seconds):
+    """A setting that says something else for so long."""
+    write(path, word)
+    time.sleep(seconds)
+    write(path, otherwise)
 
 
 # --- the hosts: A has servers, B clients; C hangs on A by a cable of its own, and goes at times ---
@@ -92,20 +102,25 @@ def make_third():
     for host, device, number in (("A", "eth2", 1), ("C", "eth0", 2)):
         run("ip", "-n", host, "link", "set", device, "up")
         run("ip", "-n", host, "addr", "add", f"10.2.0.{number}/24", "dev", device)
-    run("ip", "netns", "exec", "A", "rdma", "link", "add", "weft2", "type", "weft", "netdev", "eth2")
-    run("ip", "netns", "exec", "C", "rdma", "link", "add", "weft3", "type", "weft", "netdev", "eth0")
+    add_link("A", "weft2", "eth2")
+    add_link("C", "weft3")
 
 
 LINKS = (("A", "weft0"), ("B", "weft1"))
 
 
-def add_link(host, name):
-    run("ip", "netns", "exec", host, "rdma", "link", "add", name, "type", "weft", "netdev", "eth0")
+def add_link(host, name, netdev="eth0"):
+    inside(host, "rdma", "link", "add", name, "type", "weft", "netdev", netdev)
 
 
 def add_links():
     for host, name in LINKS:
         add_link(host, name)
+
+
+def set_both(setting, word):
+    for _, name in LINKS:
+        write(f"/sys/class/infiniband/{name}/weft/{setting}", word)
 
 
 def give_addresses():
@@ -125,9 +140,8 @@ def repair():
     give_addresses()
     add_links()
     make_third()
-    for name in ("weft0", "weft1"):
-        for setting, word in (("transport", "tcp"), ("crc", "preferred"), ("fpdu", "large")):
-            write(f"/sys/class/infiniband/{name}/weft/{setting}", word)
+    for setting in (("transport", "tcp"), ("crc", "preferred"), ("fpdu", "large")):
+        set_both(*setting)
 
 
 # --- what begins ---
@@ -168,22 +182,21 @@ def stacks():
     return " | ".join(said)
 
 
-# What a round's connections are: where its servers listen, and where clients connect.
+# What a round's connections are: where its servers listen, where clients connect, and by which transport, if not as before.
 KINDS = {
-    "one address": ("10.0.0.1", "10.0.0.1", {}),
-    "every address": ("0.0.0.0", "10.0.0.1", {}),
-    "IPv6": ("fd00::1", "fd00::1", {}),
-    "every address, IPv6": ("::", "fd00::1", {}),
-    "SCTP": ("10.0.0.1", "10.0.0.1", {"transport": "sctp"}),
-    "two paths": ("10.0.0.1", "10.0.0.1", {"transport": "paths"}),
+    "one address": ("10.0.0.1", "10.0.0.1", None),
+    "every address": ("0.0.0.0", "10.0.0.1", None),
+    "IPv6": ("fd00::1", "fd00::1", None),
+    "every address, IPv6": ("::", "fd00::1", None),
+    "SCTP": ("10.0.0.1", "10.0.0.1", "sctp"),
+    "two paths": ("10.0.0.1", "10.0.0.1", "paths"),
 }
 
 
 def begin(kind, chance, resident):
-    listen, connect, settings = KINDS[kind]
-    for name in ("weft0", "weft1"):
-        for setting, word in settings.items():
-            write(f"/sys/class/infiniband/{name}/weft/{setting}", word)
+    listen, connect, transport = KINDS[kind]
+    if transport:
+        set_both("transport", transport)
     seeds = (chance.randrange(1 << 40) for _ in itertools.count())
     where = ["--port", PORT, "--address"]
     actors = [Actor("A", "serve", *where, listen, "--seed", next(seeds)) for _ in range(chance.choice((1, 1, 2)))]
@@ -201,41 +214,41 @@ def begin(kind, chance, resident):
 # --- what ends and changes. Each takes the actors and a source of chance ---
 
 
+def kill_for_good(actors):
+    for actor in actors:
+        actor.kill()
+    for actor in actors:
+        actor.reap()
+
+
 def kill(actors, chance):
     actor = chance.choice(actors)
-    actor.kill()
-    actor.reap()
+    kill_for_good([actor])
     actor.begin()
 
 
 def kill_all(actors, _):
     write(f"{GROUP}/storm/cgroup.kill", 1)
+    kill_for_good(actors)
     for actor in actors:
-        actor.kill()
-    for actor in actors:
-        actor.reap()
         actor.begin()
 
 
 def freeze(_, chance):
-    write(f"{GROUP}/storm/cgroup.freeze", 1)
-    time.sleep(chance.random() / 2)
-    write(f"{GROUP}/storm/cgroup.freeze", 0)
+    meanwhile(f"{GROUP}/storm/cgroup.freeze", 1, 0, chance.random() / 2)
 
 
 def short_group(_, chance):
-    write(f"{GROUP}/storm/memory.high", 1 << 20)
-    time.sleep(chance.random() / 2)
-    write(f"{GROUP}/storm/memory.high", "max")
+    meanwhile(f"{GROUP}/storm/memory.high", 1 << 20, "max", chance.random() / 2)
 
 
 def reset(_, chance):
-    run("ip", "netns", "exec", chance.choice("AB"), "ss", "-K", "state", "connected", chance.choice(("sport", "dport")), "=", f":{PORT}")
+    inside(chance.choice("AB"), "ss", "-K", "state", "connected", chance.choice(("sport", "dport")), "=", f":{PORT}")
 
 
 def link(_, chance):
     host, name = chance.choice(LINKS)
-    run("ip", "netns", "exec", host, "rdma", "link", "del", name)
+    inside(host, "rdma", "link", "del", name)
     add_link(host, name)
 
 
@@ -303,15 +316,11 @@ def short_memory(_, chance):
     write(f"{FAULTS}/verbose", 0)
     write(f"{FAULTS}/times", chance.randrange(20, 400))
     write(f"{FAULTS}/interval", 1)
-    write(f"{FAULTS}/probability", chance.randrange(1, 10))
-    time.sleep(chance.random() / 2)
-    write(f"{FAULTS}/probability", 0)
+    meanwhile(f"{FAULTS}/probability", chance.randrange(1, 10), 0, chance.random() / 2)
 
 
 def processor(_, chance):
-    write(PROCESSOR, 0)
-    time.sleep(chance.random() / 5)
-    write(PROCESSOR, 1)
+    meanwhile(PROCESSOR, 0, 1, chance.random() / 5)
 
 
 CHANGES = (kill, kill, kill_all, freeze, short_group, reset, reset, link, link, address, carrier, namespace, module,
@@ -338,26 +347,21 @@ def objects(kind):
     """What is left of a kind, on Weft's devices."""
     said = run("rdma", "-dd", "-j", "res", "show", kind, must=True)
     try:
-        shown_objects = json.loads(said or "[]", strict=False)
+        return [one for one in json.loads(said or "[]", strict=False) if one.get("ifname", "").startswith("weft")]
     except ValueError:
         return [said]
-    return [one for one in shown_objects if one.get("ifname", "").startswith("weft")]
 
 
 def sockets():
     """Connections of the storm that TCP or SCTP still has, but such as wait for their time to be over."""
-    left = []
-    for host in ("A", "B"):
-        said = run("ip", "netns", "exec", host, "ss", "-HtSan", "exclude", "time-wait")
-        left += [line for line in said.splitlines() if f":{PORT} " in line]
-    return left
+    said = [inside(host, "ss", "-HtSan", "exclude", "time-wait").splitlines() for host in ("A", "B")]
+    return [line for line in itertools.chain(*said) if f":{PORT} " in line]
 
 
-def counted(name):
-    """A device's counters."""
-    for one in json.loads(run("rdma", "-j", "statistic", "show", "link", f"{name}/1") or "[]"):
-        return one
-    return {}
+def counted():
+    """The counters of both devices."""
+    said = (json.loads(run("rdma", "-j", "statistic", "show", "link", f"{name}/1") or "[]") for _, name in LINKS)
+    return [(*one, {})[0] for one in said]
 
 
 def ask():
@@ -375,7 +379,7 @@ def calm():
         wait(f"{kind} left", lambda kind=kind: objects(kind), 15)
     # iw_cm answers no request that a listener's end finds in its queue, or for which it has no memory. Weft gives up after a minute.
     wait("sockets left", sockets, 90)
-    before = [counted(name) for name in ("weft0", "weft1")]
+    before = counted()
     server = subprocess.Popen(["ip", "netns", "exec", "A", PROGRAM, "answer", "--address", "10.0.0.1", "--port", str(HONEST)],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
@@ -391,7 +395,7 @@ def calm():
     finally:
         server.kill()
         server.wait()
-    after = [counted(name) for name in ("weft0", "weft1")]
+    after = counted()
     # Each time 16 messages of 4 KiB each way, in frames, and both ends say so.
     sent = ASKED * 65536
     for number, (name, other) in enumerate((("weft0", 1), ("weft1", 0))):
@@ -423,16 +427,13 @@ def rounds(seed, seconds, only, resident, refused):
                 change(actors, chance)
                 if refused.setdefault(change.__name__, []) is not None:
                     refused[change.__name__] = [*refused[change.__name__], refusals[0]] if refusals else None
-            marks = [("changes", time.monotonic())]
-            for actor in actors:
-                actor.kill()
-            for actor in actors:
-                actor.reap()
-            marks.append(("killing", time.monotonic()))
+            ends = [start, time.monotonic()]
+            kill_for_good(actors)
+            ends.append(time.monotonic())
             repair()
-            marks.append(("repair", time.monotonic()))
+            ends.append(time.monotonic())
             served = calm()
-            marks.append(("calm", time.monotonic()))
+            ends.append(time.monotonic())
         except Failure as why:
             for actor in actors:
                 actor.kill()
@@ -440,8 +441,8 @@ def rounds(seed, seconds, only, resident, refused):
             repair()
             continue
         yield name, None
-        ends = [moment for _, moment in marks]
-        took = (f"{what} {end - begin:.1f} s" for (what, end), begin in zip(marks, [start, *ends]))
+        took = (f"{what} {end - begin:.1f} s"
+                for what, (begin, end) in zip(("changes", "killing", "repair", "calm"), itertools.pairwise(ends)))
         print(f"# the honest client was served in {served} ms; {', '.join(took)}", flush=True)
 
 
