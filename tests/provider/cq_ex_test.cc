@@ -176,15 +176,14 @@ TEST_F(CqExTest, WhatAQueuePairLeftIsSkipped) {
 
 // A program that sees a queue pair's completion may destroy the queue pair before it polls on.
 TEST_F(CqExTest, AQueuePairEndsWithinAPoll) {
-  ibv_qp* other = create_qp();
-  ASSERT_NE(other, nullptr);
+  Made other(create_qp());
   complete(1, other);
   complete(2, qp_);
   complete(3, other);
   ASSERT_EQ(ibv_start_poll(ex_, &poll_), 0);
   alarm(20);  // each waited for ever
   EXPECT_EQ(ibv_resize_cq(cq_, 2 * kCqe), EBUSY);
-  EXPECT_EQ(ibv_destroy_qp(other), 0);
+  other.end();
   alarm(0);
   ASSERT_EQ(ibv_next_poll(ex_), 0);
   EXPECT_EQ(ex_->wr_id, 2U);
@@ -257,8 +256,7 @@ TEST_F(CqExTest, WithoutStampsTheKernelIsNotAskedForThem) {
   attr.wc_flags = IBV_WC_STANDARD_FLAGS;
   attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
   attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
-  ibv_cq_ex* plain = ibv_create_cq_ex(context_, &attr);
-  ASSERT_NE(plain, nullptr) << strerror(errno);
+  Made plain(ibv_create_cq_ex(context_, &attr));
   EXPECT_EQ(kernel().cq(plain->handle).flags, 0U);
   EXPECT_EQ(plain->read_completion_ts, nullptr);
   weft_cqe cqe = {.wr_id = 9};
@@ -266,7 +264,6 @@ TEST_F(CqExTest, WithoutStampsTheKernelIsNotAskedForThem) {
   ASSERT_EQ(ibv_start_poll(plain, &poll_), 0);
   EXPECT_EQ(plain->wr_id, 9U);
   ibv_end_poll(plain);
-  EXPECT_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(plain)), 0);
 }
 
 // ---- resizing ---------------------------------------------------------------
@@ -364,11 +361,9 @@ TEST_F(ObjectTest, Clocks) {
 
 TEST_F(ObjectTest, ParentDomains) {
   ibv_td_init_attr td_attr = {.comp_mask = 0};
-  ibv_td* td = ibv_alloc_td(context_, &td_attr);
-  ASSERT_NE(td, nullptr);
+  Made td(ibv_alloc_td(context_, &td_attr));
   ibv_parent_domain_init_attr attr = {.pd = pd_, .td = td};
-  ibv_pd* parent = ibv_alloc_parent_domain(context_, &attr);
-  ASSERT_NE(parent, nullptr) << strerror(errno);
+  Made parent(ibv_alloc_parent_domain(context_, &attr));
   EXPECT_EQ(parent->handle, pd_->handle);
   EXPECT_EQ(parent->context, context_);
   EXPECT_EQ(ibv_dealloc_pd(pd_), EBUSY);
@@ -387,34 +382,30 @@ TEST_F(ObjectTest, ParentDomains) {
   // Everything can be made in it.
   ibv_cq_init_attr_ex cq_attr = {
       .cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = parent};
-  ibv_cq_ex* cq = ibv_create_cq_ex(context_, &cq_attr);
-  ASSERT_NE(cq, nullptr) << strerror(errno);
+  Made cq(ibv_create_cq_ex(context_, &cq_attr));
   char buffer[8];
-  ibv_mr* mr = ibv_reg_mr(parent, buffer, sizeof(buffer), 0);
-  ASSERT_NE(mr, nullptr);
+  Made mr(ibv_reg_mr(parent, buffer, sizeof(buffer), 0));
   ibv_srq_init_attr srq_attr = {.attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 0}};
-  ibv_srq* srq = ibv_create_srq(parent, &srq_attr);
-  ASSERT_NE(srq, nullptr);
+  Made srq(ibv_create_srq(parent, &srq_attr));
   ibv_qp_init_attr qp_attr = {};
   qp_attr.send_cq = qp_attr.recv_cq = ibv_cq_ex_to_cq(cq);
   qp_attr.srq = srq;
   qp_attr.qp_type = IBV_QPT_RC;
   qp_attr.cap.max_send_wr = 1;
   qp_attr.cap.max_send_sge = 1;
-  ibv_qp* qp = ibv_create_qp(parent, &qp_attr);
-  ASSERT_NE(qp, nullptr);
+  Made qp(ibv_create_qp(parent, &qp_attr));
   EXPECT_EQ(qp->pd, parent);
   ibv_sge sge = {.addr = 1, .length = 2, .lkey = 3};
   ibv_recv_wr recv = recv_wr(1, &sge);
   ibv_recv_wr* bad = nullptr;
   EXPECT_EQ(ibv_post_srq_recv(srq, &recv, &bad), 0);
 
-  EXPECT_EQ(ibv_destroy_qp(qp), 0);
-  EXPECT_EQ(ibv_destroy_srq(srq), 0);
-  EXPECT_EQ(ibv_dereg_mr(mr), 0);
-  EXPECT_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
-  EXPECT_EQ(ibv_dealloc_pd(parent), 0);
-  EXPECT_EQ(ibv_dealloc_td(td), 0);
+  qp.end();
+  srq.end();
+  mr.end();
+  cq.end();
+  parent.end();
+  td.end();
   EXPECT_EQ(kernel().num_pds(), 1U) << "the protection domain lives on";
 }
 

@@ -39,8 +39,31 @@ const In& as(const uint8_t* request) {
   return *reinterpret_cast<const In*>(request);
 }
 
-size_t page_align(size_t bytes) {
-  return (bytes + 4095) & ~size_t{4095};
+// An answer of the core's with room behind it for the driver's.
+template <typename Out>
+Out cleared() {
+  Out out;
+  memset(&out, 0, sizeof(out));
+  return out;
+}
+
+// Ends an object, and tells how many of its events libibverbs has to wait for.
+template <typename Out, typename Object>
+int destroy(std::map<uint32_t, std::unique_ptr<Object>>& objects, uint32_t handle,
+            uint64_t response) {
+  const auto it = objects.find(handle);
+  if (it == objects.end()) {
+    return EINVAL;
+  }
+  Out out = {};
+  if constexpr (requires { out.comp_events_reported; }) {
+    out.comp_events_reported = it->second->events_reported;
+  } else {
+    out.events_reported = it->second->events_reported;
+  }
+  answer(response, out);
+  objects.erase(it);
+  return 0;
 }
 
 // Bytes of the memory file that are mapped in this process. (Not the number of
@@ -71,21 +94,7 @@ void FakeQp::set_state(uint32_t to) {
 }
 
 FakeKernel& FakeKernel::get() {
-  static FakeKernel* kernel = [] {
-    auto* made = new FakeKernel;
-    // For programs that are not a test of ours: libfake_kernel.so preloaded.
-    if (const char* abi = getenv("FAKE_KERNEL_ABI")) {
-      made->abi_version = static_cast<uint32_t>(strtoul(abi, nullptr, 0));
-    }
-    if (const char* id = getenv("FAKE_KERNEL_DRIVER_ID")) {
-      made->driver_id = static_cast<uint32_t>(strtoul(id, nullptr, 0));
-    }
-    if (const char* device = getenv("FAKE_KERNEL_NAME")) {
-      made->name = device;
-    }
-    made->netlink_closed = getenv("FAKE_KERNEL_NETLINK") != nullptr;
-    return made;
-  }();
+  static FakeKernel* kernel = new FakeKernel;
   return *kernel;
 }
 
@@ -123,7 +132,7 @@ int FakeKernel::open_device() {
 
 void* FakeKernel::new_ring(size_t bytes, weft_mmap* where) {
   where->offset = next_offset_;
-  where->length = page_align(bytes);
+  where->length = (bytes + 4095) & ~size_t{4095};
   next_offset_ += where->length;
   if (ftruncate(memory_fd_, static_cast<off_t>(next_offset_)) != 0) {
     abort();
@@ -166,8 +175,7 @@ int FakeKernel::resize_cq(const uint8_t* request, uint64_t response) {
     return EINVAL;
   }
   queue.ring.move(new_ring(WEFT_RING_OFFSET + resp.cqe * sizeof(weft_cqe), &resp.ring), resp.cqe);
-  ib_uverbs_resize_cq_resp core;
-  memset(&core, 0, sizeof(core));
+  auto core = cleared<ib_uverbs_resize_cq_resp>();
   core.cqe = resp.cqe;
   answer(response, core);
   answer(response, resp, sizeof(core));
@@ -189,8 +197,7 @@ int FakeKernel::create_srq(const uint8_t* request, uint64_t response) {
   made->limit = cmd.srq_limit;
   made->max_wr = resp.entries;
   made->max_sge = cmd.max_sge;
-  ib_uverbs_create_srq_resp core;
-  memset(&core, 0, sizeof(core));
+  auto core = cleared<ib_uverbs_create_srq_resp>();
   core.srq_handle = next_handle_;
   core.max_wr = resp.entries;
   core.max_sge = cmd.max_sge;
@@ -262,8 +269,7 @@ int FakeKernel::create_qp(const uint8_t* request, uint64_t response) {
   made->recv_cq = cmd.recv_cq_handle;
   made->set_state(IBV_QPS_RESET);
 
-  ib_uverbs_create_qp_resp core;
-  memset(&core, 0, sizeof(core));
+  auto core = cleared<ib_uverbs_create_qp_resp>();
   core.qp_handle = next_handle_;
   core.qpn = made->qp_num;
   core.max_send_wr = caps[0];
@@ -295,8 +301,7 @@ int FakeKernel::modify_qp(const uint8_t* request) {
 
 int FakeKernel::query_qp(const uint8_t* request, uint64_t response) {
   const FakeQp& queue_pair = qp(as<ib_uverbs_query_qp>(request).qp_handle);
-  ib_uverbs_query_qp_resp resp;
-  memset(&resp, 0, sizeof(resp));
+  auto resp = cleared<ib_uverbs_query_qp_resp>();
   resp.qp_state = static_cast<uint8_t>(queue_pair.state);
   resp.max_send_wr = queue_pair.caps[0];
   resp.max_recv_wr = queue_pair.caps[1];
@@ -375,8 +380,7 @@ int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t respo
       return 0;
     }
     case IB_USER_VERBS_CMD_ALLOC_MW: {
-      ib_uverbs_alloc_mw_resp resp;
-      memset(&resp, 0, sizeof(resp));
+      auto resp = cleared<ib_uverbs_alloc_mw_resp>();
       resp.mw_handle = next_handle_++;
       resp.rkey = 0x3300 + as<ib_uverbs_alloc_mw>(request).mw_type;
       answer(response, resp);
@@ -404,40 +408,21 @@ int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t respo
       answer(response, resp);
       return 0;
     }
-    case IB_USER_VERBS_CMD_DESTROY_SRQ: {
-      const auto it = srqs_.find(as<ib_uverbs_destroy_srq>(request).srq_handle);
-      if (it == srqs_.end()) {
-        return EINVAL;
-      }
-      answer(response, ib_uverbs_destroy_srq_resp{.events_reported = it->second->events_reported});
-      srqs_.erase(it);
-      return 0;
-    }
-    case IB_USER_VERBS_CMD_DESTROY_CQ: {
-      const auto it = cqs_.find(as<ib_uverbs_destroy_cq>(request).cq_handle);
-      if (it == cqs_.end()) {
-        return EINVAL;
-      }
-      ib_uverbs_destroy_cq_resp resp = {.comp_events_reported = it->second->events_reported};
-      answer(response, resp);
-      cqs_.erase(it);
-      return 0;
-    }
+    case IB_USER_VERBS_CMD_DESTROY_SRQ:
+      return destroy<ib_uverbs_destroy_srq_resp>(
+          srqs_, as<ib_uverbs_destroy_srq>(request).srq_handle, response);
+    case IB_USER_VERBS_CMD_DESTROY_CQ:
+      return destroy<ib_uverbs_destroy_cq_resp>(cqs_, as<ib_uverbs_destroy_cq>(request).cq_handle,
+                                                response);
     case IB_USER_VERBS_CMD_CREATE_QP:
       return create_qp(request, response);
     case IB_USER_VERBS_CMD_MODIFY_QP:
       return modify_qp(request);
     case IB_USER_VERBS_CMD_QUERY_QP:
       return query_qp(request, response);
-    case IB_USER_VERBS_CMD_DESTROY_QP: {
-      const auto it = qps_.find(as<ib_uverbs_destroy_qp>(request).qp_handle);
-      if (it == qps_.end()) {
-        return EINVAL;
-      }
-      answer(response, ib_uverbs_destroy_qp_resp{.events_reported = it->second->events_reported});
-      qps_.erase(it);
-      return 0;
-    }
+    case IB_USER_VERBS_CMD_DESTROY_QP:
+      return destroy<ib_uverbs_destroy_qp_resp>(qps_, as<ib_uverbs_destroy_qp>(request).qp_handle,
+                                                response);
     default:
       return EOPNOTSUPP;
   }
@@ -544,7 +529,6 @@ ssize_t FakeKernel::command(const void* buffer, size_t bytes) {
     std::this_thread::sleep_for(std::chrono::milliseconds(delay.mapped()));
   }
   const std::lock_guard guard(lock_);
-  commands[number]++;
   int error = 0;
   // The uverbs core judges the header before the driver sees anything.
   const bool extended = (header->command & IB_USER_VERBS_CMD_FLAG_EXTENDED) != 0;

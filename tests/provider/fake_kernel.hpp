@@ -10,6 +10,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/types.h>
 
 #include <map>
@@ -68,7 +69,8 @@ class FakeKernel {
   uint32_t index = 0;  // by which libibverbs knows it again
   uint32_t driver_id = WEFT_DRIVER_ID;
   uint32_t abi_version = WEFT_ABI_VERSION;
-  bool netlink_closed = false;  // devices are to be found in sysfs
+  // Devices are to be found in sysfs; for programs that libfake_kernel.so is preloaded into.
+  bool netlink_closed = getenv("FAKE_KERNEL_NETLINK") != nullptr;
 
   // The next `times` commands `command` fail with `error`.
   void fail(uint32_t command, int error, unsigned times = 1);
@@ -110,9 +112,6 @@ class FakeKernel {
   // Commands, doorbells and complete() exclude each other. A test with threads holds this
   // around what it does with an object's ring on the kernel's side.
   std::recursive_mutex& lock() { return lock_; }
-
-  // How often a command was issued.
-  std::map<uint32_t, unsigned> commands;
 
   // -- for the functions that stand in for libc's --
   int open_device();

@@ -9,6 +9,9 @@
 #include <string.h>
 #include <sys/select.h>
 
+#include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "fake_kernel.hpp"
@@ -41,6 +44,41 @@ template <typename Object>
 int refusal(const Object* made) {
   return made == nullptr ? errno : 0;
 }
+
+struct End {
+  int operator()(ibv_pd* pd) const { return ibv_dealloc_pd(pd); }
+  int operator()(ibv_td* td) const { return ibv_dealloc_td(td); }
+  int operator()(ibv_mr* mr) const { return ibv_dereg_mr(mr); }
+  int operator()(ibv_mw* mw) const { return ibv_dealloc_mw(mw); }
+  int operator()(ibv_cq* cq) const { return ibv_destroy_cq(cq); }
+  int operator()(ibv_cq_ex* cq) const { return ibv_destroy_cq(ibv_cq_ex_to_cq(cq)); }
+  int operator()(ibv_srq* srq) const { return ibv_destroy_srq(srq); }
+  int operator()(ibv_qp* qp) const { return ibv_destroy_qp(qp); }
+};
+
+// An object of a test, which must be made, and must end when the test does or says so.
+template <typename Object>
+class Made {
+ public:
+  explicit Made(Object* object) : object_(object) {
+    if (object == nullptr) {
+      throw std::runtime_error(std::string("not made: ") + strerror(errno));
+    }
+  }
+  ~Made() { end(); }
+  Made(const Made&) = delete;
+  Made& operator=(const Made&) = delete;
+  void end() {
+    if (Object* const object = std::exchange(object_, nullptr)) {
+      EXPECT_EQ(End()(object), 0);
+    }
+  }
+  operator Object*() const { return object_; }  // NOLINT(google-explicit-constructor)
+  Object* operator->() const { return object_; }
+
+ private:
+  Object* object_;
+};
 
 inline ibv_recv_wr recv_wr(uint64_t wr_id, ibv_sge* sge, int num_sge = 1) {
   return {.wr_id = wr_id, .next = nullptr, .sg_list = sge, .num_sge = num_sge};

@@ -123,12 +123,9 @@ TEST_F(OperationTest, LocalInvalidate) {
 
 TEST_F(OperationTest, MemoryWindows) {
   char buffer[64];
-  ibv_mr* mr = ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_MW_BIND);
-  ASSERT_NE(mr, nullptr);
-  ibv_mw* one = ibv_alloc_mw(pd_, IBV_MW_TYPE_1);
-  ibv_mw* two = ibv_alloc_mw(pd_, IBV_MW_TYPE_2);
-  ASSERT_NE(one, nullptr);
-  ASSERT_NE(two, nullptr);
+  Made mr(ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_MW_BIND));
+  Made one(ibv_alloc_mw(pd_, IBV_MW_TYPE_1));
+  Made two(ibv_alloc_mw(pd_, IBV_MW_TYPE_2));
   EXPECT_EQ(one->rkey, 0x3300U + IBV_MW_TYPE_1);
   EXPECT_EQ(two->type, IBV_MW_TYPE_2);
   EXPECT_EQ(two->pd, pd_);
@@ -180,9 +177,9 @@ TEST_F(OperationTest, MemoryWindows) {
   EXPECT_EQ(entry.head.rkey, wr.bind_mw.rkey);
   EXPECT_EQ(entry.head.bind.length, 64U);
 
-  EXPECT_EQ(ibv_dealloc_mw(one), 0);
-  EXPECT_EQ(ibv_dealloc_mw(two), 0);
-  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  one.end();
+  two.end();
+  mr.end();
   kernel().fail(IB_USER_VERBS_CMD_ALLOC_MW, ENOMEM);
   EXPECT_EQ(refusal(ibv_alloc_mw(pd_, IBV_MW_TYPE_1)), ENOMEM);
 }
@@ -190,12 +187,9 @@ TEST_F(OperationTest, MemoryWindows) {
 // Requests that would cost the connection in the kernel are refused at once.
 TEST_F(OperationTest, BindsThatCannotBe) {
   char buffer[64];
-  ibv_mr* mr = ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_MW_BIND);
-  ibv_mw* one = ibv_alloc_mw(pd_, IBV_MW_TYPE_1);
-  ibv_mw* two = ibv_alloc_mw(pd_, IBV_MW_TYPE_2);
-  ASSERT_NE(mr, nullptr);
-  ASSERT_NE(one, nullptr);
-  ASSERT_NE(two, nullptr);
+  Made mr(ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_MW_BIND));
+  Made one(ibv_alloc_mw(pd_, IBV_MW_TYPE_1));
+  Made two(ibv_alloc_mw(pd_, IBV_MW_TYPE_2));
   ibv_mw_bind bind = {.bind_info = {.mr = mr,
                                     .addr = reinterpret_cast<uintptr_t>(buffer),
                                     .length = 16,
@@ -228,17 +222,12 @@ TEST_F(OperationTest, BindsThatCannotBe) {
   EXPECT_EQ(post(&wr), EINVAL);
   EXPECT_EQ(bad_send_, &wr);
   EXPECT_TRUE(fake().sq.empty());
-
-  EXPECT_EQ(ibv_dealloc_mw(one), 0);
-  EXPECT_EQ(ibv_dealloc_mw(two), 0);
-  EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
 TEST_F(ObjectTest, RegionsRegisteredAnew) {
   char buffer[100];
   char other[200];
-  ibv_mr* mr = ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE);
-  ASSERT_NE(mr, nullptr);
+  Made mr(ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE));
   EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, other, sizeof(other), 0), 0);
   EXPECT_EQ(kernel().last_mr_flags, static_cast<uint32_t>(IBV_REREG_MR_CHANGE_TRANSLATION));
   EXPECT_EQ(kernel().last_mr_start, reinterpret_cast<uintptr_t>(other));
@@ -251,19 +240,17 @@ TEST_F(ObjectTest, RegionsRegisteredAnew) {
   EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, 0),
             IBV_REREG_MR_ERR_CMD);
   EXPECT_EQ(mr->addr, other);
-  EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
 TEST_F(ObjectTest, RegionsOfADmaBuf) {
-  ibv_mr* mr = ibv_reg_dmabuf_mr(pd_, 0x1000, 0x2000, 0x7000, 42, IBV_ACCESS_LOCAL_WRITE);
-  ASSERT_NE(mr, nullptr) << strerror(errno);
+  Made mr(ibv_reg_dmabuf_mr(pd_, 0x1000, 0x2000, 0x7000, 42, IBV_ACCESS_LOCAL_WRITE));
   EXPECT_EQ(mr->lkey, 0x1102U);
   EXPECT_EQ(mr->rkey, 0x2202U);
   EXPECT_EQ(mr->length, 0x2000U);
   EXPECT_EQ(kernel().last_mr_offset, 0x1000U);
   EXPECT_EQ(kernel().last_mr_iova, 0x7000U);
   EXPECT_EQ(kernel().last_mr_fd, 42);
-  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  mr.end();
   EXPECT_EQ(refusal(ibv_reg_dmabuf_mr(pd_, 0, 0x1000, 0, -1, 0)), EBADF);
 }
 

@@ -231,8 +231,7 @@ TEST_F(QueuePairTest, EveryOperationArrives) {
 }
 
 TEST_F(QueuePairTest, SigAllSignalsAll) {
-  ibv_qp* qp = create_qp(true);
-  ASSERT_NE(qp, nullptr);
+  Made qp(create_qp(true));
   ASSERT_EQ(move(qp, IBV_QPS_RTS), 0);
   auto wr = send_wr(1, &sge_);
   ibv_send_wr* bad = nullptr;
@@ -240,7 +239,6 @@ TEST_F(QueuePairTest, SigAllSignalsAll) {
   SendEntry entry;
   ASSERT_TRUE(kernel().qp(qp->handle).sq.fetch(&entry));
   EXPECT_EQ(entry.head.flags, WEFT_WR_SIGNALED);
-  EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
 TEST_F(QueuePairTest, UnknownOperationsAreInvalid) {
@@ -378,8 +376,7 @@ TEST_F(QueuePairTest, PostingUntilFullOverflowsNoCompletionQueue) {
 
 TEST_F(QueuePairTest, AQueueThatPromisesNothingTakesNothing) {
   ibv_qp_init_attr attr = init_attr(cap_of(0, 0));
-  ibv_qp* qp = ibv_create_qp(pd_, &attr);
-  ASSERT_NE(qp, nullptr) << strerror(errno);
+  Made qp(ibv_create_qp(pd_, &attr));
   ASSERT_EQ(move(qp, IBV_QPS_RTS), 0);
   ibv_send_wr send = send_wr(1, &sge_);
   ibv_send_wr* bad_send = nullptr;
@@ -389,7 +386,6 @@ TEST_F(QueuePairTest, AQueueThatPromisesNothingTakesNothing) {
   ibv_recv_wr* bad_recv = nullptr;
   EXPECT_EQ(ibv_post_recv(qp, &recv, &bad_recv), ENOMEM);
   EXPECT_EQ(bad_recv, &recv);
-  EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
 // However the work requests are made, each is one of those promised.
@@ -489,8 +485,7 @@ TEST_F(QueuePairTest, Receives) {
 
 TEST_F(QueuePairTest, ResetEmptiesTheQueuesAndTheirCompletions) {
   ready();
-  ibv_qp* other = create_qp();
-  ASSERT_NE(other, nullptr);
+  Made other(create_qp());
   auto wr = send_wr(1, &sge_);
   ibv_recv_wr recv = recv_wr(2, &sge_);
   ASSERT_EQ(post(&wr), 0);
@@ -507,16 +502,14 @@ TEST_F(QueuePairTest, ResetEmptiesTheQueuesAndTheirCompletions) {
   EXPECT_EQ(fetched().head.wr_id, 20U);
   RecvEntry received;
   EXPECT_FALSE(fake().rq.fetch(&received));
-  EXPECT_EQ(ibv_destroy_qp(other), 0);
 }
 
 TEST_F(QueuePairTest, DestroyTakesItsCompletionsAlong) {
-  ibv_qp* other = create_qp();
-  ASSERT_NE(other, nullptr);
+  Made other(create_qp());
   complete(1, other);
   complete(2, qp_);
   complete(3, other);
-  ASSERT_EQ(ibv_destroy_qp(other), 0);
+  other.end();
   complete(4, qp_);
   EXPECT_EQ(poll_all(), (Ids{2, 4}));
 }

@@ -14,9 +14,7 @@ TEST_F(ObjectTest, RefusedProtectionDomains) {
   kernel().fail(IB_USER_VERBS_CMD_DEALLOC_PD, EBUSY);
   EXPECT_EQ(ibv_dealloc_pd(pd_), EBUSY);
   char buffer[8];
-  ibv_mr* mr = ibv_reg_mr(pd_, buffer, sizeof(buffer), 0);
-  ASSERT_NE(mr, nullptr);
-  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  Made mr(ibv_reg_mr(pd_, buffer, sizeof(buffer), 0));
 }
 
 TEST_F(ObjectTest, RefusedQuestion) {
@@ -51,13 +49,11 @@ TEST_F(QueuePairTest, RefusedDestroyLeavesQueuesUsable) {
   EXPECT_EQ(ibv_destroy_cq(cq_), EBUSY);
   EXPECT_EQ(poll_all(), Ids{7});
   ibv_srq_init_attr attr = {.attr = {.max_wr = 2, .max_sge = 1, .srq_limit = 0}};
-  ibv_srq* srq = ibv_create_srq(pd_, &attr);
-  ASSERT_NE(srq, nullptr);
+  Made srq(ibv_create_srq(pd_, &attr));
   kernel().fail(IB_USER_VERBS_CMD_DESTROY_SRQ, EBUSY);
   EXPECT_EQ(ibv_destroy_srq(srq), EBUSY);
   ibv_recv_wr wr = recv_wr(1, &sge_);
   EXPECT_EQ(ibv_post_srq_recv(srq, &wr, &bad_recv_), 0);
-  EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
 // A reset that the kernel refuses has forgotten no completion.
@@ -71,29 +67,24 @@ TEST_F(QueuePairTest, RefusedResetForgetsNothing) {
 
 // Each of a queue pair's two completion queues is rid of what it left.
 TEST_F(QueuePairTest, BothQueuesForgetADestroyedOne) {
-  ibv_cq* other = ibv_create_cq(context_, kCqe, nullptr, nullptr, 0);
-  ASSERT_NE(other, nullptr);
+  Made other(ibv_create_cq(context_, kCqe, nullptr, nullptr, 0));
   ibv_qp_init_attr attr = init_attr(cap_of(1, 1));
   attr.recv_cq = other;
-  ibv_qp* qp = ibv_create_qp(pd_, &attr);
-  ASSERT_NE(qp, nullptr);
+  Made qp(ibv_create_qp(pd_, &attr));
   weft_cqe cqe = {.wr_id = 5, .qp_num = qp->qp_num};
   EXPECT_TRUE(kernel().complete(other->handle, cqe, 0, IBV_WC_SUCCESS, WEFT_OP_RECV));
   complete(6, qp);
   complete(7, qp_);
-  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+  qp.end();
   EXPECT_EQ(poll_all(), Ids{7});
   ibv_wc wc = {};
   EXPECT_EQ(ibv_poll_cq(other, 1, &wc), 0);
-  EXPECT_EQ(ibv_destroy_cq(other), 0);
 }
 
 TEST_F(QueuePairTest, ABindThatFindsNoRoom) {
   char buffer[64];
-  ibv_mr* mr = ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_MW_BIND);
-  ibv_mw* mw = ibv_alloc_mw(pd_, IBV_MW_TYPE_1);
-  ASSERT_NE(mr, nullptr);
-  ASSERT_NE(mw, nullptr);
+  Made mr(ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_MW_BIND));
+  Made mw(ibv_alloc_mw(pd_, IBV_MW_TYPE_1));
   ready();
   for (uint64_t id = 0; id < kSendWr; id++) {
     auto wr = send_wr(id, &sge_);
@@ -106,8 +97,6 @@ TEST_F(QueuePairTest, ABindThatFindsNoRoom) {
                                     .mw_access_flags = 0}};
   EXPECT_EQ(ibv_bind_mw(qp_, mw, &bind), ENOMEM);
   EXPECT_EQ(mw->rkey, key);
-  EXPECT_EQ(ibv_dealloc_mw(mw), 0);
-  EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
 // The kernel's index is ahead of all that was posted, as for a moment in a reset of another

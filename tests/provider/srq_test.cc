@@ -125,8 +125,7 @@ TEST_F(SrqTest, CreationUnwinds) {
 
 TEST_F(SrqTest, AQueuePairWithOneHasNoReceiveQueue) {
   ibv_qp_init_attr attr = init_attr(cap_of(1, 0, 1, 0), srq_);
-  ibv_qp* qp = ibv_create_qp(pd_, &attr);
-  ASSERT_NE(qp, nullptr) << strerror(errno);
+  Made qp(ibv_create_qp(pd_, &attr));
   EXPECT_EQ(qp->srq, srq_);
   ASSERT_EQ(move(qp, IBV_QPS_RTS), 0);
   ibv_recv_wr recv = recv_wr(1, &sge_);
@@ -142,7 +141,7 @@ TEST_F(SrqTest, AQueuePairWithOneHasNoReceiveQueue) {
   RecvEntry entry;
   EXPECT_TRUE(fake_srq().ring.fetch(&entry));
   complete(5, qp, WEFT_OP_RECV);
-  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+  qp.end();
   EXPECT_TRUE(poll_all().empty());
 }
 

@@ -177,10 +177,8 @@ TEST_F(WrTest, EveryOperationArrives) {
 
 TEST_F(WrTest, BindMemoryWindow) {
   char buffer[64];
-  ibv_mr* mr = ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_MW_BIND);
-  ibv_mw* mw = ibv_alloc_mw(pd_, IBV_MW_TYPE_2);
-  ASSERT_NE(mr, nullptr);
-  ASSERT_NE(mw, nullptr);
+  Made mr(ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_MW_BIND));
+  Made mw(ibv_alloc_mw(pd_, IBV_MW_TYPE_2));
   const ibv_mw_bind_info info = {
       .mr = mr, .addr = 0x100, .length = 0x20, .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
   ibv_wr_start(ex_);
@@ -194,8 +192,6 @@ TEST_F(WrTest, BindMemoryWindow) {
   EXPECT_EQ(entry.head.bind.addr, 0x100U);
   EXPECT_EQ(entry.head.bind.length, 0x20U);
   EXPECT_EQ(entry.head.bind.lkey, mr->lkey);
-  EXPECT_EQ(ibv_dealloc_mw(mw), 0);
-  EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
 TEST_F(WrTest, InlineData) {
