@@ -9,10 +9,6 @@ using namespace weft::fuzz;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-bool same(const weft_term& a, const weft_term& b) {
-  return a.layer == b.layer && a.etype == b.etype && a.code == b.code;
-}
-
 void fuzz_header(const Bytes& bytes, bool extended) {
   const u32 len = static_cast<u32>(bytes.size());
   weft_ddp_hdr hdr{};
@@ -75,10 +71,7 @@ void fuzz_next(const Bytes& bytes, bool extended) {
   require(weft_ddp_decode(other.data(), WEFT_DDP_MAX_LEN, extended, &next, &err) == len,
           "what is alike can be decoded");
   weft_ddp_decode_place(other.data(), &prev);
-  require(prev.opcode == next.opcode && prev.tagged == next.tagged && prev.last == next.last &&
-              prev.stag == next.stag && prev.to == next.to && prev.inv_stag == next.inv_stag &&
-              prev.imm == next.imm && prev.qn == next.qn && prev.msn == next.msn &&
-              prev.mo == next.mo,
+  require(weft::test::fields(prev) == weft::test::fields(next),
           "and is what it was, in another place");
 }
 
@@ -141,8 +134,7 @@ void fuzz_terminate(const Bytes& bytes) {
 
 // A segment as the receiver would show it: its header, and a read request's.
 void fuzz_answer(const weft_term& reason, u16 ulpdu_len, const Bytes& bytes) {
-  const u32 lengths[] = {0, 14, 18, 46};
-  for (const u32 len : lengths) {
+  for (const u32 len : {0U, 14U, 18U, 46U}) {
     if (len > bytes.size()) {
       break;
     }
@@ -161,7 +153,7 @@ void fuzz_answer(const weft_term& reason, u16 ulpdu_len, const Bytes& bytes) {
     require(weft_term_decode(out.data(), out_len, &seen, &op, &msn), "it can be read");
     const weft_term sent{static_cast<u8>(reason.layer & 0xf), static_cast<u8>(reason.etype & 0xf),
                          reason.code};
-    require(same(seen, sent), "the reason arrives");
+    require(weft::test::fields(seen) == weft::test::fields(sent), "the reason arrives");
     require((op == 0xff) == (out_len == 4), "an opcode arrives with the header");
     require(op == 0xff || op == (segment[1] & 0xf), "it is the segment's");
   }

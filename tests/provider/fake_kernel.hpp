@@ -6,6 +6,7 @@
 // do, the test does: it fetches work requests and adds completions.
 #pragma once
 
+#include <dlfcn.h>
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
@@ -21,7 +22,15 @@
 
 #include "kernel_side.hpp"
 
+// A function that the program defines over a library's, and the one that it hides.
+#define INTERPOSED extern "C" __attribute__((visibility("default")))
+
 namespace weft_test {
+
+template <typename Function>
+Function* real(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
 
 struct FakeCq {
   ib_uverbs_cq_moderation moderation = {};

@@ -3,7 +3,6 @@
 // libnl's: in a test program they win as the program's own, in
 // libfake_kernel.so by LD_PRELOAD. What is not about the fake device goes on to
 // the real thing.
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netlink/attr.h>
@@ -21,21 +20,15 @@
 
 #include "fake_kernel.hpp"
 
-#define INTERPOSED extern "C" __attribute__((visibility("default")))
-
 namespace {
 
 using weft_test::FakeKernel;
+using weft_test::real;
 
 constexpr char kDevicePath[] = "/dev/infiniband/uverbs0";
 
 dev_t device_number() {
   return makedev(231, 192);
-}
-
-template <typename Function>
-Function* real(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
 // The one netlink request under way (libibverbs makes them one at a time), and

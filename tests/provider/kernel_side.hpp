@@ -32,24 +32,36 @@ struct SendEntry {
   uint32_t blocks;
 };
 
-class KernelSendQueue {
+// What send and receive queues have in common.
+class KernelWorkQueue {
  public:
-  KernelSendQueue() = default;
-  KernelSendQueue(void* mapping, uint32_t blocks)
-      : control_(static_cast<weft_wq_ctl*>(mapping)),
-        ring_(static_cast<uint8_t*>(mapping) + WEFT_RING_OFFSET),
-        blocks_(blocks) {}
-
   // Both sides' indices, to start a test shortly before a wrap. Before attach().
   void start_at(uint32_t index) {
     consumer_ = freed_ = index;
     store(control_->producer, index);
     store(control_->consumer, index);
   }
-
+  // A transition to RESET: the ring is empty, at index 0.
+  void reset() { start_at(0); }
   weft_wq_ctl* control() { return control_; }
-
   bool empty() const { return load(control_->producer) == consumer_; }
+
+ protected:
+  KernelWorkQueue() = default;
+  explicit KernelWorkQueue(void* mapping)
+      : control_(static_cast<weft_wq_ctl*>(mapping)),
+        ring_(static_cast<uint8_t*>(mapping) + WEFT_RING_OFFSET) {}
+
+  weft_wq_ctl* control_ = nullptr;
+  uint8_t* ring_ = nullptr;
+  uint32_t consumer_ = 0;
+  uint32_t freed_ = 0;
+};
+
+class KernelSendQueue : public KernelWorkQueue {
+ public:
+  KernelSendQueue() = default;
+  KernelSendQueue(void* mapping, uint32_t blocks) : KernelWorkQueue(mapping), blocks_(blocks) {}
 
   // Copies the next work request out; false when there is none.
   bool fetch(SendEntry* entry) {
@@ -96,9 +108,6 @@ class KernelSendQueue {
   // The first step of a doorbell.
   void wake() { store(control_->need_doorbell, 0); }
 
-  // A transition to RESET: the ring is empty, at index 0.
-  void reset() { start_at(0); }
-
  private:
   // Byte by byte and block by block on purpose: not the writer's way of wrapping.
   void copy_out(uint32_t offset, void* to, size_t bytes) const {
@@ -109,11 +118,7 @@ class KernelSendQueue {
     }
   }
 
-  weft_wq_ctl* control_ = nullptr;
-  uint8_t* ring_ = nullptr;
   uint32_t blocks_ = 0;
-  uint32_t consumer_ = 0;
-  uint32_t freed_ = 0;
 };
 
 struct RecvEntry {
@@ -121,25 +126,14 @@ struct RecvEntry {
   std::vector<weft_sge> sges;
 };
 
-class KernelRecvQueue {
+class KernelRecvQueue : public KernelWorkQueue {
  public:
   KernelRecvQueue() = default;
   KernelRecvQueue(void* mapping, uint32_t entries, uint32_t max_sge)
-      : control_(static_cast<weft_wq_ctl*>(mapping)),
-        ring_(static_cast<uint8_t*>(mapping) + WEFT_RING_OFFSET),
-        entries_(entries),
-        max_sge_(max_sge) {}
-
-  void start_at(uint32_t index) {
-    consumer_ = index;
-    store(control_->producer, index);
-    store(control_->consumer, index);
-  }
-
-  weft_wq_ctl* control() { return control_; }
+      : KernelWorkQueue(mapping), entries_(entries), max_sge_(max_sge) {}
 
   bool fetch(RecvEntry* entry) {
-    if (load(control_->producer) == consumer_) {
+    if (empty()) {
       return false;
     }
     const uint8_t* at = ring_ + size_t{consumer_ % entries_} * weft_rq_stride(max_sge_);
@@ -157,14 +151,9 @@ class KernelRecvQueue {
 
   void release() { store(control_->consumer, consumer_); }
 
-  void reset() { start_at(0); }
-
  private:
-  weft_wq_ctl* control_ = nullptr;
-  uint8_t* ring_ = nullptr;
   uint32_t entries_ = 0;
   uint32_t max_sge_ = 0;
-  uint32_t consumer_ = 0;
 };
 
 class KernelCompletionQueue {

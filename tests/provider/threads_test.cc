@@ -130,15 +130,16 @@ class ThreadsTest : public ObjectTest {
       std::this_thread::yield();
       ret = post();
     }
-    if (ret != 0) {
+    fail_if(ret != 0);
+  }
+  void fail_if(bool wrong) {
+    if (wrong) {
       failed_ = true;
     }
   }
 
   void saw(uint64_t wr_id) {
-    if (wr_id >= kTotal || seen_[wr_id].fetch_add(1, std::memory_order_relaxed) != 0) {
-      failed_ = true;
-    }
+    fail_if(wr_id >= kTotal || seen_[wr_id].fetch_add(1, std::memory_order_relaxed) != 0);
     polled_.fetch_add(1, std::memory_order_relaxed);
   }
   bool done() const { return failed_ || polled_.load(std::memory_order_relaxed) >= kTotal; }
@@ -148,9 +149,7 @@ class ThreadsTest : public ObjectTest {
     for (int i = 0; i < count; i++) {
       saw(wc[i].wr_id);
     }
-    if (count < 0) {
-      failed_ = true;
-    }
+    fail_if(count < 0);
     return count > 0;
   }
   bool poll_extended() {
@@ -166,18 +165,14 @@ class ThreadsTest : public ObjectTest {
   }
   void poll_by_events() {
     while (!done()) {
-      if (ibv_req_notify_cq(cq_, 0) != 0) {
-        failed_ = true;
-      }
+      fail_if(ibv_req_notify_cq(cq_, 0) != 0);
       while (poll_some()) {
       }
       pollfd waiting = {.fd = channel_->fd, .events = POLLIN, .revents = 0};
       if (::poll(&waiting, 1, 50) == 1) {
         ibv_cq* cq = nullptr;
         void* cq_context = nullptr;
-        if (ibv_get_cq_event(channel_, &cq, &cq_context) != 0 || cq != cq_) {
-          failed_ = true;
-        }
+        fail_if(ibv_get_cq_event(channel_, &cq, &cq_context) != 0 || cq != cq_);
         ibv_ack_cq_events(cq_, 1);
       }
     }
@@ -224,9 +219,7 @@ class ThreadsTest : public ObjectTest {
   bool has_room() const { return kernel().cq(cq_->handle).ring.unpolled() < kCqe / 2; }
   void complete(uint64_t wr_id, uint8_t opcode) {
     weft_cqe cqe = {.wr_id = wr_id, .qp_num = qp_->qp_num};
-    if (!kernel().complete(cq_->handle, cqe, 0, IBV_WC_SUCCESS, opcode)) {
-      failed_ = true;
-    }
+    fail_if(!kernel().complete(cq_->handle, cqe, 0, IBV_WC_SUCCESS, opcode));
   }
 
   // The steps that owners take meanwhile.
@@ -235,24 +228,18 @@ class ThreadsTest : public ObjectTest {
       ibv_qp_attr attr = {};
       ibv_qp_init_attr init = {};
       ibv_srq_attr srq_attr = {};
-      if (ibv_query_qp(qp_, &attr, IBV_QP_STATE | IBV_QP_CAP, &init) != 0 ||
-          attr.qp_state != IBV_QPS_RTS || ibv_query_srq(srq_, &srq_attr) != 0) {
-        failed_ = true;
-      }
+      fail_if(ibv_query_qp(qp_, &attr, IBV_QP_STATE | IBV_QP_CAP, &init) != 0 ||
+              attr.qp_state != IBV_QPS_RTS || ibv_query_srq(srq_, &srq_attr) != 0);
       attr.qp_access_flags = IBV_ACCESS_REMOTE_READ;
-      if (ibv_modify_qp(qp_, &attr, IBV_QP_ACCESS_FLAGS) != 0) {
-        failed_ = true;
-      }
+      fail_if(ibv_modify_qp(qp_, &attr, IBV_QP_ACCESS_FLAGS) != 0);
       std::this_thread::yield();
     }
   }
   void neighbour_and_resize() {
     for (int turn = 0; !done(); turn++) {
       ibv_qp* neighbour = create_qp();
-      if (neighbour == nullptr || ibv_destroy_qp(neighbour) != 0 ||
-          ibv_resize_cq(cq_, kCqe << (turn % 2)) != 0) {
-        failed_ = true;
-      }
+      fail_if(neighbour == nullptr || ibv_destroy_qp(neighbour) != 0 ||
+              ibv_resize_cq(cq_, kCqe << (turn % 2)) != 0);
       usleep(2000);
     }
   }
@@ -267,9 +254,7 @@ class ThreadsTest : public ObjectTest {
       do {
         ended = waitpid(child, &status, 0);
       } while (ended < 0 && errno == EINTR);
-      if (ended != child || status != 0) {
-        failed_ = true;
-      }
+      fail_if(ended != child || status != 0);
       usleep(3000);
     }
   }

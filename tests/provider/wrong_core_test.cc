@@ -2,7 +2,6 @@
 // A libibverbs whose private interface is another than the one that libweft was built
 // for, under the right name. Some of its functions are defined here over the real ones,
 // and do on demand what a libibverbs of another layout would.
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,34 +9,32 @@
 #include "fixture.hpp"
 #include "provider_abi.h"
 
-#define INTERPOSED extern "C" __attribute__((visibility("default")))
-
 namespace {
 
 using weft_test::open_device;
 using weft_test::QueuePairTest;
+using weft_test::real;
 using weft_test::refusal;
 
 constexpr size_t kOperations = sizeof(verbs_context_ops) / sizeof(void*);
 constexpr size_t kNowhere = SIZE_MAX;
 
-// Where this libibverbs has an operation that ours doesn't, or lacks one that ours has.
-size_t insert_at = kNowhere;
-size_t remove_at = kNowhere;
-// It looks for the mark of an extended queue pair where there is none, or always finds one.
-bool mark_moved = false;
-bool mark_everywhere = false;
-// It has a longer structure, or one more field before a context, and writes to it.
-bool longer_context = false;
-bool longer_queue_pair = false;
-bool longer_completion_queue = false;
-bool longer_region = false;
+// How this libibverbs differs.
+struct Difference {
+  // Where it has an operation that ours doesn't, or lacks one that ours has.
+  size_t insert_at = kNowhere;
+  size_t remove_at = kNowhere;
+  // It looks for the mark of an extended queue pair where there is none, or always finds one.
+  bool mark_moved = false;
+  bool mark_everywhere = false;
+  // It has a longer structure, or one more field before a context, and writes to it.
+  bool longer_context = false;
+  bool longer_queue_pair = false;
+  bool longer_completion_queue = false;
+  bool longer_region = false;
+};
+Difference its;
 const verbs_device_ops* registered;
-
-template <typename Function>
-Function* real(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-}
 
 }  // namespace
 
@@ -45,15 +42,15 @@ INTERPOSED void verbs_set_ops(verbs_context* context, const verbs_context_ops* o
   // Read like a libibverbs with more operations would: past the end as well.
   void* table[kOperations + 2] = {};
   memcpy(table, ops, sizeof(table));
-  if (insert_at != kNowhere) {  // the operations behind it in the table are one place further
-    std::copy(&table[insert_at + 1], &table[kOperations + 1], &table[insert_at]);
+  if (its.insert_at != kNowhere) {  // the operations behind it in the table are one place further
+    std::copy(&table[its.insert_at + 1], &table[kOperations + 1], &table[its.insert_at]);
   }
-  if (remove_at != kNowhere) {
-    std::copy_backward(&table[remove_at], &table[kOperations], &table[kOperations + 1]);
+  if (its.remove_at != kNowhere) {
+    std::copy_backward(&table[its.remove_at], &table[kOperations], &table[kOperations + 1]);
   }
   real<void(verbs_context*, const verbs_context_ops*)>("verbs_set_ops")(
       context, reinterpret_cast<const verbs_context_ops*>(table));
-  if (longer_context) {
+  if (its.longer_context) {
     *(reinterpret_cast<uint64_t*>(context) - 1) = 1;
   }
 }
@@ -70,7 +67,7 @@ void write_behind(Structure* structure, bool longer) {
 INTERPOSED int ibv_cmd_create_qp_ex(ibv_context* context, verbs_qp* qp, ibv_qp_init_attr_ex* attr,
                                     struct ibv_create_qp* cmd, size_t cmd_size,
                                     ib_uverbs_create_qp_resp* resp, size_t resp_size) {
-  write_behind(qp, longer_queue_pair);
+  write_behind(qp, its.longer_queue_pair);
   return real<decltype(ibv_cmd_create_qp_ex)>("ibv_cmd_create_qp_ex")(context, qp, attr, cmd,
                                                                       cmd_size, resp, resp_size);
 }
@@ -80,7 +77,7 @@ INTERPOSED int ibv_cmd_create_cq_ex(ibv_context* context, const ibv_cq_init_attr
                                     struct ibv_create_cq_ex* cmd, size_t cmd_size,
                                     ib_uverbs_ex_create_cq_resp* resp, size_t resp_size,
                                     uint32_t cmd_flags) {
-  write_behind(cq, longer_completion_queue);
+  write_behind(cq, its.longer_completion_queue);
   return real<decltype(ibv_cmd_create_cq_ex)>("ibv_cmd_create_cq_ex")(
       context, attr, WEFT_SINCE_59(prov, ) cq, cmd, cmd_size, resp, resp_size, cmd_flags);
 }
@@ -88,7 +85,7 @@ INTERPOSED int ibv_cmd_create_cq_ex(ibv_context* context, const ibv_cq_init_attr
 INTERPOSED int ibv_cmd_reg_mr(ibv_pd* pd, void* addr, size_t length, uint64_t hca_va, int access,
                               verbs_mr* mr, struct ibv_reg_mr* cmd, size_t cmd_size,
                               ib_uverbs_reg_mr_resp* resp, size_t resp_size) {
-  write_behind(mr, longer_region);
+  write_behind(mr, its.longer_region);
   return real<decltype(ibv_cmd_reg_mr)>("ibv_cmd_reg_mr")(pd, addr, length, hca_va, access, mr, cmd,
                                                           cmd_size, resp, resp_size);
 }
@@ -102,23 +99,17 @@ INTERPOSED void verbs_register_driver(const verbs_device_ops* ops) {
 }
 
 INTERPOSED ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
-  if (mark_everywhere) {
+  if (its.mark_everywhere) {
     return &reinterpret_cast<verbs_qp*>(qp)->qp_ex;
   }
-  return mark_moved ? nullptr : real<ibv_qp_ex*(ibv_qp*)>("ibv_qp_to_qp_ex")(qp);
+  return its.mark_moved ? nullptr : real<ibv_qp_ex*(ibv_qp*)>("ibv_qp_to_qp_ex")(qp);
 }
 
 namespace {
 
 class WrongCoreTest : public testing::Test {
  protected:
-  ~WrongCoreTest() override {
-    insert_at = kNowhere;
-    remove_at = kNowhere;
-    mark_moved = false;
-    mark_everywhere = false;
-    longer_context = false;
-  }
+  ~WrongCoreTest() override { its = {}; }
 
   // Opens the device; it must be refused in one line, or work.
   static void expect_refused(bool refused, const std::string& what) {
@@ -150,12 +141,10 @@ TEST_F(WrongCoreTest, TheRightOneIsTaken) {
 TEST_F(WrongCoreTest, OneOperationMoreOrLessIsNoticed) {
   constexpr size_t kLast = offsetof(verbs_context_ops, resize_cq) / sizeof(void*);
   for (size_t at = 0; at < kOperations; at++) {
-    insert_at = at;
+    its = {.insert_at = at};
     expect_refused(at <= kLast, "one more at " + std::to_string(at));
-    insert_at = kNowhere;
-    remove_at = at;
+    its = {.remove_at = at};
     expect_refused(at < kLast, "one less at " + std::to_string(at));
-    remove_at = kNowhere;
   }
 }
 
@@ -175,15 +164,14 @@ TEST_F(WrongCoreTest, AnotherDescriptionOfADeviceIsNoticed) {
 }
 
 TEST_F(WrongCoreTest, AnotherLayoutOfQueuePairsIsNoticed) {
-  mark_moved = true;
+  its = {.mark_moved = true};
   expect_refused(true, "the mark is looked for elsewhere");
-  mark_moved = false;
-  mark_everywhere = true;
+  its = {.mark_everywhere = true};
   expect_refused(true, "the mark is found where there is none");
 }
 
 TEST_F(WrongCoreTest, ALongerContextIsNoticed) {
-  longer_context = true;
+  its.longer_context = true;
   expect_refused(true, "one more field before a context");
 }
 
@@ -210,15 +198,13 @@ TEST_F(WrongCoreTest, ALongerDeviceIsNoticed) {
 TEST_F(QueuePairTest, LongerObjectsAreNoticed) {
   char buffer[8];
   testing::internal::CaptureStderr();
-  longer_queue_pair = true;
+  its = {.longer_queue_pair = true};
   EXPECT_EQ(refusal(create_qp()), EPROTONOSUPPORT);
-  longer_queue_pair = false;
-  longer_completion_queue = true;
+  its = {.longer_completion_queue = true};
   EXPECT_EQ(refusal(ibv_create_cq(context_, kCqe, nullptr, nullptr, 0)), EPROTONOSUPPORT);
-  longer_completion_queue = false;
-  longer_region = true;
+  its = {.longer_region = true};
   EXPECT_EQ(refusal(ibv_reg_mr(pd_, buffer, sizeof(buffer), 0)), EPROTONOSUPPORT);
-  longer_region = false;
+  its = {};
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 3) << said;
   for (const char* structure : {"struct verbs_qp", "struct verbs_cq", "struct verbs_mr"}) {

@@ -184,16 +184,17 @@ ibv_wc Endpoint::next(ibv_cq* cq) {
     return next_by_polling(cq, deadline);
   }
   for (;;) {
-    if (std::optional<ibv_wc> completion = poll(cq)) {
-      return *completion;
+    std::optional<ibv_wc> completion = poll(cq);
+    if (!completion) {
+      require_zero(ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
+      completion = poll(cq);
     }
-    require_zero(ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
-    if (std::optional<ibv_wc> completion = poll(cq)) {
+    if (completion) {
       return *completion;
     }
     if (!await_event(cq, deadline.left())) {
       std::string what = missing(cq, " event");
-      if (std::optional<ibv_wc> completion = poll(cq)) {
+      if (completion = poll(cq); completion) {
         what += ", yet the queue held " + to_string(*completion);
       }
       throw Failure(what);

@@ -136,11 +136,7 @@ class Endpoint {
 
  private:
   struct EndQueuePair {
-    void operator()(rdma_cm_id* id) const {
-      if (id->qp != nullptr) {
-        rdma_destroy_qp(id);
-      }
-    }
+    void operator()(rdma_cm_id* id) const { end_queue_pair(id); }
   };
 
   // The next asynchronous event that `wanted` says yes to.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iomanip>
+#include <sstream>
 
 #include "pattern.h"
 
@@ -65,32 +67,28 @@ void Memory::compare(std::size_t begin, std::size_t end, const char* whose) cons
   if (std::memcmp(bytes(begin), expected_.data() + begin, end - begin) == 0) {
     return;
   }
-  std::size_t first = end;
-  std::size_t last = begin;
-  std::size_t count = 0;
+  std::vector<std::size_t> different;
   for (std::size_t at = begin; at < end; ++at) {
     if (bytes()[at] != expected_[at]) {
-      first = std::min(first, at);
-      last = at;
-      ++count;
+      different.push_back(at);
     }
   }
-  if (count == 0) {
+  if (different.empty()) {
     throw Failure(std::string(whose) + " memory changed while it was compared");
   }
-  std::uint8_t expected[4];
-  std::uint8_t found[4];
-  for (std::size_t i = 0; i < 4; ++i) {
-    expected[i] = expected_[std::min(first + i, size() - 1)];
-    found[i] = *bytes(std::min(first + i, size() - 1));
-  }
-  char text[256];
-  std::snprintf(text, sizeof(text),
-                "%s memory: first differing byte at arena offset %zu: expected %02x %02x %02x "
-                "%02x, got %02x %02x %02x %02x; %zu bytes differ, the last at %zu",
-                whose, first, expected[0], expected[1], expected[2], expected[3], found[0],
-                found[1], found[2], found[3], count, last);
-  throw Failure(text);
+  const std::size_t first = different.front();
+  std::ostringstream text;
+  const auto four_of = [&](const std::uint8_t* memory) {
+    for (std::size_t at = first; at < std::min(first + 4, size()); ++at) {
+      text << ' ' << std::setw(2) << std::setfill('0') << std::hex << unsigned{memory[at]};
+    }
+  };
+  text << whose << " memory: first differing byte at arena offset " << first << ": expected";
+  four_of(expected_.data());
+  text << ", got";
+  four_of(bytes());
+  text << "; " << std::dec << different.size() << " bytes differ, the last at " << different.back();
+  throw Failure(text.str());
 }
 
 void Memory::check(const Layout& layout, const char* whose) const {

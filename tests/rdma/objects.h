@@ -12,6 +12,12 @@
 
 namespace rdma {
 
+inline void end_queue_pair(rdma_cm_id* id) {
+  if (id->qp != nullptr) {
+    rdma_destroy_qp(id);
+  }
+}
+
 struct Destroy {
   void operator()(ibv_context* context) const { ibv_close_device(context); }
   void operator()(ibv_pd* pd) const { ibv_dealloc_pd(pd); }
@@ -26,9 +32,7 @@ struct Destroy {
   void operator()(rdma_cm_event* event) const { rdma_ack_cm_event(event); }
   // The queue pair goes with it.
   void operator()(rdma_cm_id* id) const {
-    if (id->qp != nullptr) {
-      rdma_destroy_qp(id);
-    }
+    end_queue_pair(id);
     rdma_destroy_id(id);
   }
 };

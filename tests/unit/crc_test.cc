@@ -53,10 +53,7 @@ TEST(Crc, FpduThatTsharkJudged) {
 }
 
 TEST(Crc, PiecesAddUpToTheWhole) {
-  Bytes data(257);
-  for (size_t i = 0; i < data.size(); i++) {
-    data[i] = static_cast<u8>(i * 37);
-  }
+  const Bytes data = counting(257, 37);
   for (u32 cut = 0; cut <= 257; cut++) {
     const u32 crc = weft_crc_update(WEFT_CRC_SEED, data.data(), cut);
     EXPECT_EQ(weft_crc_update(crc, data.data() + cut, 257 - cut), crc_of(data)) << cut;

@@ -9,15 +9,6 @@
 namespace weft::test {
 namespace {
 
-// The writer's FPDU around these bytes. The buffer has the exact length, for the address sanitizer.
-Bytes written(const Bytes& ulpdu, bool crc) {
-  const u32 len = static_cast<u32>(ulpdu.size());
-  Bytes fpdu(weft_fpdu_len(len), 0xee);
-  std::copy(ulpdu.begin(), ulpdu.end(), weft_fpdu_begin(fpdu.data(), len));
-  EXPECT_EQ(weft_fpdu_end(fpdu.data(), len, crc), fpdu.size());
-  return fpdu;
-}
-
 TEST(Fpdu, ByHand) {
   EXPECT_EQ(written({0x11, 0x22, 0x33}, false),
             (Bytes{0x00, 0x03, 0x11, 0x22, 0x33, 0x00, 0x00, 0x00, 0, 0, 0, 0}));
@@ -28,10 +19,7 @@ TEST(Fpdu, ByHand) {
 // The CRC runs over length, ULPDU and padding, for each amount of padding.
 TEST(Fpdu, TheCrcCoversAllBeforeIt) {
   for (u32 len = 0; len <= 70; len++) {
-    Bytes ulpdu(len);
-    for (u32 i = 0; i < len; i++) {
-      ulpdu[i] = static_cast<u8>(i * 7 + 1);
-    }
+    const Bytes ulpdu = counting(len, 7, 1);
     const Bytes fpdu = written(ulpdu, true);
     Bytes covered = Bytes{static_cast<u8>(len >> 8), static_cast<u8>(len)} + ulpdu;
     covered.resize((covered.size() + 3) / 4 * 4);

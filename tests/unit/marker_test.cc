@@ -11,22 +11,6 @@
 namespace weft::test {
 namespace {
 
-Bytes ulpdu_of(u32 len, u32 seed) {
-  Bytes ulpdu(len);
-  for (u32 i = 0; i < len; i++) {
-    ulpdu[i] = static_cast<u8>(i * 7 + seed);
-  }
-  return ulpdu;
-}
-
-Bytes plain(const Bytes& ulpdu) {
-  const u32 len = static_cast<u32>(ulpdu.size());
-  Bytes fpdu(weft_fpdu_len(len), 0xee);
-  std::copy(ulpdu.begin(), ulpdu.end(), weft_fpdu_begin(fpdu.data(), len));
-  weft_fpdu_end(fpdu.data(), len, false);
-  return fpdu;
-}
-
 // Goes through an FPDU byte by byte and inserts what is due. The CRC is left as it is.
 Bytes by_steps(u64 at, const Bytes& fpdu) {
   Bytes out;
@@ -74,8 +58,8 @@ TEST(Marker, ByHand) {
 TEST(Marker, AsByStepsAtEachPlace) {
   for (u64 at = 0; at < 512; at += 4) {
     for (u32 len = 0; len <= 1200; len += len < 40 || len > 470 ? 1 : 13) {
-      const Bytes ulpdu = ulpdu_of(len, static_cast<u32>(at));
-      const Bytes want = by_steps(at, plain(ulpdu));
+      const Bytes ulpdu = counting(len, 7, static_cast<u32>(at));
+      const Bytes want = by_steps(at, written(ulpdu, false));
       ASSERT_EQ(marked(at, ulpdu, false), want) << "at " << at << ", " << len << " bytes";
       ASSERT_EQ(weft_marker_spread(at, weft_fpdu_len(len)), want.size());
     }
@@ -85,7 +69,7 @@ TEST(Marker, AsByStepsAtEachPlace) {
 // The CRC runs over all before it, its markers included.
 TEST(Marker, TheCrcCoversMarkers) {
   for (u64 at = 0; at < 1024; at += 4) {
-    const Bytes ulpdu = ulpdu_of(700 + static_cast<u32>(at) % 9, 3);
+    const Bytes ulpdu = counting(700 + static_cast<u32>(at) % 9, 7, 3);
     const Bytes fpdu = marked(at, ulpdu, true);
     const size_t covered = fpdu.size() - WEFT_CRC_LEN;
     const Bytes without = marked(at, ulpdu, false);
@@ -143,8 +127,8 @@ TEST(Marker, ReadInPieces) {
   Bytes stream;
   Bytes want;
   for (u32 i = 0; i < 60; i++) {
-    const Bytes ulpdu = ulpdu_of(i * 97 % 1300, i);
-    want = want + plain(ulpdu);
+    const Bytes ulpdu = counting(i * 97 % 1300, 7, i);
+    want = want + written(ulpdu, false);
     stream = stream + marked(stream.size(), ulpdu, false);
   }
   for (size_t cut = 2; cut < 1100; cut += cut < 40 ? 2 : 46) {
@@ -161,7 +145,7 @@ TEST(Marker, ReadInPieces) {
 
 // Each wrong bit of a pointer is seen, but for the two that do not count and the reserved half.
 TEST(Marker, WrongPointers) {
-  const Bytes good = marked(0, ulpdu_of(600, 1), false);
+  const Bytes good = marked(0, counting(600, 7, 1), false);
   for (const size_t at : {0U, 512U}) {
     for (u32 bit = 0; bit < 32; bit++) {
       Bytes bad = good;

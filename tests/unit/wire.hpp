@@ -16,8 +16,11 @@ extern "C" {
 #include "session.h"
 }
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace weft::test {
@@ -28,6 +31,15 @@ using Bytes = std::vector<u8>;
 // a read of the first byte beyond them.
 inline Bytes exact(const Bytes& bytes, size_t len) {
   return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(len)};
+}
+
+// Bytes that each differ from the one before by a step.
+inline Bytes counting(u32 len, u32 step, u32 first = 0) {
+  Bytes bytes(len);
+  std::ranges::generate(bytes, [&, next = first]() mutable {
+    return static_cast<u8>(std::exchange(next, next + step));
+  });
+  return bytes;
 }
 
 // What a decoder is given to write to: memory that held something else.
@@ -41,6 +53,17 @@ T used() {
 inline Bytes operator+(Bytes a, const Bytes& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
+}
+
+// The writer's FPDU around these bytes. The buffer has the exact length, for the address sanitizer.
+inline Bytes written(const Bytes& ulpdu, bool crc) {
+  const u32 len = static_cast<u32>(ulpdu.size());
+  Bytes fpdu(weft_fpdu_len(len), 0xee);
+  std::copy(ulpdu.begin(), ulpdu.end(), weft_fpdu_begin(fpdu.data(), len));
+  if (weft_fpdu_end(fpdu.data(), len, crc) != fpdu.size()) {
+    std::abort();
+  }
+  return fpdu;
 }
 
 // A copy with other values in some fields: with(policy, &weft_mpa_policy::revision, 1).
