@@ -4,12 +4,6 @@
 // back; both ends check every byte, and what was agreed on as to reads. Each end tells the seed of
 // its bytes in the handshake's private data, so that bytes of another connection are seen to be.
 //
-//     connections server ADDRESS CONNECTIONS [IRD ORD]
-//     connections client ADDRESS CONNECTIONS AT_ONCE [IRD ORD READS]
-//     connections abandon ADDRESS disconnect|destroy
-//     connections listen ADDRESS PORTS
-//     connections beside ADDRESS CONNECTIONS
-//
 // "abandon" gives a connection up while the peer's answer is awaited, and wants to be told at once.
 // "listen" listens on PORTS ports, and wants the last tenth of them to take as long as the second,
 // since a list of all ports would make each call take longer than the one before. What counts is
@@ -55,7 +49,7 @@ constexpr int kBesideSteps = 100;
 struct Depths {
   uint8_t ird = 4;
   uint8_t ord = 4;
-  int reads = 1;
+  int reads = 1;  // of a client
 };
 
 // The private data of an end: the seed of the data that it sends or of its memory, and from a
@@ -335,10 +329,13 @@ class Side {
       handle(*next_event(channel_.get(), Deadline(kForever)));
   }
 
-  rdma_conn_param param(const Offer& offer) const {
-    rdma_conn_param p = parameters(depths_.ird, &offer);
-    p.initiator_depth = depths_.ord;
-    return p;
+  // Connects or accepts, and tells of that memory.
+  int connect_with(int (*call)(rdma_cm_id*, rdma_conn_param*), const Endpoint& e, uint64_t addr,
+                   uint32_t rkey) const {
+    const Offer offer{addr, rkey, e.seed, depths_.ird, depths_.ord};
+    rdma_conn_param param = parameters(depths_.ird, &offer);
+    param.initiator_depth = depths_.ord;
+    return call(e.id.get(), &param);
   }
 
   void handle(const Event& event) {
@@ -353,11 +350,7 @@ class Side {
       case RDMA_CM_EVENT_ROUTE_RESOLVED:
         open(id->verbs);
         e.prepare(pd_.get(), cq_.get(), depths_.reads);
-        {
-          const Offer mine{0, 0, e.seed, depths_.ird, depths_.ord};
-          rdma_conn_param p = param(mine);
-          must(rdma_connect(id, &p), "rdma_connect");
-        }
+        must(connect_with(rdma_connect, e, 0, 0), "rdma_connect");
         break;
       case RDMA_CM_EVENT_ESTABLISHED:
         if (at_once_ != 0)
@@ -381,10 +374,8 @@ class Side {
     e.prepare(pd_.get(), cq_.get(), 0);
     fill(e.bytes.memory, e.seed);
     e.theirs = theirs.seed;
-    const Offer mine{reinterpret_cast<uintptr_t>(e.bytes.memory.data()), e.mr->rkey, e.seed,
-                     depths_.ird, depths_.ord};
-    rdma_conn_param p = param(mine);
-    if (rdma_accept(id, &p) != 0) {
+    if (connect_with(rdma_accept, e, reinterpret_cast<uintptr_t>(e.bytes.memory.data()),
+                     e.mr->rkey) != 0) {
       e.fail("rdma_accept failed");
       end(e);
       return;
@@ -470,32 +461,27 @@ class Side {
   int good_ = 0;
 };
 
-int number(std::span<char*> arguments, size_t index, int otherwise) {
-  return index < arguments.size() ? std::atoi(arguments[index]) : otherwise;
-}
-
 int run(int argc, char** argv) {
   const std::span<char*> arguments(argv, static_cast<size_t>(argc));
   const std::string role = argc > 3 ? arguments[1] : "";
-  Depths depths;
-  if (role == "server") {
-    depths.ird = static_cast<uint8_t>(number(arguments, 4, depths.ird));
-    depths.ord = static_cast<uint8_t>(number(arguments, 5, depths.ord));
-    return Side(arguments[2], depths, number(arguments, 6, 0)).serve(number(arguments, 3, 1));
-  }
+  const auto number = [&](size_t index, int otherwise) {
+    return index < arguments.size() ? std::atoi(arguments[index]) : otherwise;
+  };
+  // IRD and ORD from there on, and then, of a client, reads.
+  const auto depths = [&](size_t index) {
+    return Depths{static_cast<uint8_t>(number(index, 4)),
+                  static_cast<uint8_t>(number(index + 1, 4)), number(index + 2, 1)};
+  };
+  if (role == "server")
+    return Side(arguments[2], depths(4), number(6, 0)).serve(number(3, 1));
   if (role == "beside")
-    return Side(arguments[2], depths).connect_beside(number(arguments, 3, 1));
+    return Side(arguments[2], {}).connect_beside(number(3, 1));
   if (role == "listen")
-    return Side(arguments[2], depths).listen(number(arguments, 3, 1));
+    return Side(arguments[2], {}).listen(number(3, 1));
   if (role == "abandon")
-    return Side(arguments[2], depths).abandon(std::string(arguments[3]) == "disconnect");
-  if (role == "client" && argc > 4) {
-    depths.ird = static_cast<uint8_t>(number(arguments, 5, depths.ird));
-    depths.ord = static_cast<uint8_t>(number(arguments, 6, depths.ord));
-    depths.reads = number(arguments, 7, depths.reads);
-    return Side(arguments[2], depths, number(arguments, 8, 0))
-        .connect(number(arguments, 3, 1), number(arguments, 4, 1));
-  }
+    return Side(arguments[2], {}).abandon(std::string(arguments[3]) == "disconnect");
+  if (role == "client" && argc > 4)
+    return Side(arguments[2], depths(5), number(8, 0)).connect(number(3, 1), number(4, 1));
   std::fprintf(stderr,
                "usage: connections server ADDRESS CONNECTIONS [IRD ORD [TOS]]\n"
                "       connections client ADDRESS CONNECTIONS AT_ONCE [IRD ORD READS [TOS]]\n"

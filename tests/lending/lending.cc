@@ -179,9 +179,7 @@ class Client {
 
   void mend(const char* mend) {
     require_zero(std::system(mend), "mending the cable");
-    while (acknowledged_ < posted_ || completed_ < posted_) {
-      step();
-    }
+    run(0);
   }
 
  private:

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <iostream>
 
 #include "child.h"
 #include "descriptor.h"
@@ -180,8 +181,8 @@ int live(const Scenario& scenario, const Options& options, std::uint64_t nth) {
     status = kNotReady;
   }
   if (status == kNotReady || (status == kFailed && nth == 0)) {
-    std::printf("# %s%s: %s\n", scenario.name, nth == 0 ? "" : ", and nothing was to fail",
-                said.c_str());
+    std::cout << "# " << scenario.name << (nth == 0 ? "" : ", and nothing was to fail") << ": "
+              << said << '\n';
   }
   return status;
 }
@@ -190,11 +191,10 @@ End run(const Scenario& scenario, const Options& options, std::uint64_t nth, mil
   const Child child([&] { return live(scenario, options, nth); });
   const End end = child.end(limit);
   if (end.stuck) {
-    std::printf("# %s, %llu: it cannot be killed; it is at\n", scenario.name,
-                static_cast<unsigned long long>(nth));
+    std::cout << "# " << scenario.name << ", " << nth << ": it cannot be killed; it is at\n";
     std::ifstream stack("/proc/" + std::to_string(child.pid()) + "/stack");
     for (std::string line; std::getline(stack, line);) {
-      std::printf("#   %s\n", line.c_str());
+      std::cout << "#   " << line << '\n';
     }
   }
   return end;
@@ -260,8 +260,8 @@ void judge(const Scenario& scenario, std::uint64_t nth, const End& end, const Fo
   if (end.killed) {
     ++tally.gave_up;
     const std::string where = forced.where();
-    std::printf("# %s: occasion %llu had it wait for what never came: %s\n", scenario.name,
-                static_cast<unsigned long long>(nth), where.c_str());
+    std::cout << "# " << scenario.name << ": " << which
+              << " had it wait for what never came: " << where << '\n';
     // A command of librdmacm's: when one fails that asks about a request that has come, librdmacm
     // drops the request without a word and waits for the next. And the core counts a completion
     // event as read although its copy failed; ibv_destroy_cq() then waits until somebody has
@@ -294,8 +294,7 @@ void fail_each(const Scenario& scenario, const Options& options) {
   const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - begin);
   const milliseconds limit = took * 3 + std::chrono::seconds(3);
   Tally tally;
-  std::printf("# %s: %lld ms without a failure\n", scenario.name,
-              static_cast<long long>(took.count()));
+  std::cout << "# " << scenario.name << ": " << took.count() << " ms without a failure\n";
   for (std::uint64_t nth = options.first; tally.why.empty(); nth += options.step) {
     const Forced forced;
     const End end = run(scenario, options, nth, limit);
@@ -322,40 +321,35 @@ void fail_each(const Scenario& scenario, const Options& options) {
          tally.why);
 }
 
-// Has libraries load now what they load once, so that no child does.
-void load_libraries() {
+// The scenarios that are asked for. Has libraries load now what they load once, so that no child
+// does.
+std::vector<Scenario> wanted(const Options& options) {
   make_channel();
   open_device("weft1");
-}
-
-bool wanted(const Scenario& scenario, const Options& options) {
-  return std::string(scenario.name).find(options.only) != std::string::npos;
+  std::vector<Scenario> some;
+  std::ranges::copy_if(scenarios(), std::back_inserter(some), [&](const Scenario& scenario) {
+    return std::string_view(scenario.name).find(options.only) != std::string_view::npos;
+  });
+  return some;
 }
 
 }  // namespace
 
 void faults(const Options& options) {
-  load_libraries();
-  for (const Scenario& scenario : scenarios()) {
-    if (wanted(scenario, options)) {
-      fail_each(scenario, options);
-    }
+  for (const Scenario& scenario : wanted(options)) {
+    fail_each(scenario, options);
   }
 }
 
 void errors(const Options& options) {
-  load_libraries();
-  const std::string before = resources();
+  const std::vector<Scenario> some = wanted(options);
   const Deadline deadline{std::chrono::seconds(options.seconds)};
   std::uint64_t runs = 0;
   std::uint64_t failed = 0;
   std::uint64_t gave_up = 0;
   std::string why;
   while (why.empty() && !deadline.over()) {
-    for (const Scenario& scenario : scenarios()) {
-      if (!wanted(scenario, options)) {
-        continue;
-      }
+    for (const Scenario& scenario : some) {
       const End end = run(scenario, options, 0, std::chrono::seconds(30));
       if (options.probability != 0) {
         fail_allocations(0);

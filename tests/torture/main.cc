@@ -41,17 +41,13 @@ int run(const Part& part, const Options& options) {
 
 void report(const std::string& what, std::uint64_t count, const std::string& outcome,
             const std::string& failure) {
-  std::printf("row|%s|%llu|%s\n", what.c_str(), static_cast<unsigned long long>(count),
-              (failure.empty() ? outcome : "FAILED: " + failure).c_str());
-  if (failure.empty() && count != 0) {
-    ++passed_count;
-    std::printf("ok %u - %s\n", passed_count + failed_count, what.c_str());
-  } else {
-    ++failed_count;
-    std::printf("not ok %u - %s: %s\n", passed_count + failed_count, what.c_str(),
-                failure.empty() ? "it was tried no times" : failure.c_str());
-  }
-  std::fflush(stdout);
+  std::cout << "row|" << what << '|' << count << '|'
+            << (failure.empty() ? outcome : "FAILED: " + failure) << '\n';
+  const bool good = failure.empty() && count != 0;
+  ++(good ? passed_count : failed_count);
+  std::cout << (good ? "ok " : "not ok ") << passed_count + failed_count << " - " << what
+            << (good ? "" : ": " + (failure.empty() ? "it was tried no times" : failure))
+            << std::endl;
 }
 
 }  // namespace rdma::torture

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <fstream>
+#include <iostream>
 #include <random>
 #include <thread>
 
@@ -34,9 +35,7 @@ constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_A
 
 void bystand(const Options& options, Board& board, Clock::time_point end) {
   const Connector connector = connector_of(options);
-  Shape shape;
-  shape.arena = 1U << 20;
-  const Pair pair = connector.connect(shape);
+  const Pair pair = connector.connect({.arena = 1U << 20});
   board.lkey = pair.client->memory().mr()->lkey;
   board.rkey = pair.server->memory().mr()->rkey;
   board.address = pair.server->memory().address(0);
@@ -90,13 +89,10 @@ class Scribbler {
  public:
   Scribbler(const Options& options, Board& board, std::uint64_t seed)
       : board_(board), random_(seed), connector_(connector_of(options)) {
-    Shape plain;
-    plain.arena = 256U << 10;
-    plain.access = kAccess;
-    Shape shared = plain;
-    shared.shared_receives = true;
+    const Shape plain{.arena = 256U << 10, .access = kAccess};
     pairs_[0] = connector_.connect(plain);
-    pairs_[1] = connector_.connect(plain, shared);
+    pairs_[1] = connector_.connect(
+        plain, {.arena = 256U << 10, .access = kAccess, .shared_receives = true});
     mappings_ = shared_with_kernel();
     require(mappings_.size() >= 8, "the rings of the scribbler are not found");
   }
@@ -247,9 +243,8 @@ void scribble(const Options& options) {
   }
   while (why.empty() && Clock::now() < end) {
     const std::uint64_t seed = options.seed + lives++;
-    std::printf("# scribbler %llu, %llu words so far, %llu transfers beside it\n",
-                static_cast<unsigned long long>(seed), static_cast<unsigned long long>(board.words),
-                static_cast<unsigned long long>(board.transfers));
+    std::cout << "# scribbler " << seed << ", " << board.words << " words so far, "
+              << board.transfers << " transfers beside it\n";
     const Child child([&] {
       Scribbler scribbler(options, board, seed);
       scribbler.run(Clock::now() + kLife);
@@ -261,10 +256,9 @@ void scribble(const Options& options) {
       return 0;
     });
     const End ended = child.end(kLife + kGrace);
-    if (ended.stuck) {
-      why = "scribbler " + std::to_string(seed) + " cannot be killed";
-    } else if (ended.killed) {
-      why = "scribbler " + std::to_string(seed) + " did not end";
+    if (ended.killed) {
+      why = "scribbler " + std::to_string(seed) +
+            (ended.stuck ? " cannot be killed" : " did not end");
     }
     // It may have killed itself by scribbling on its own library's memory.
     signals += ended.signal != 0 && ended.signal != SIGKILL ? 1U : 0U;

@@ -4,9 +4,9 @@
 // and no byte outside the target of the transfer under way may have changed. With several paths
 // only the damaged one ends, and all transfers are done.
 #include <atomic>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <random>
 #include <thread>
 
@@ -466,8 +466,7 @@ void bulk(const Options& options) {
           if (!options.breaks) {
             throw Failure(broken.what());
           }
-          std::printf("# connection %llu broke: %s\n", static_cast<unsigned long long>(connections),
-                      broken.what());
+          std::cout << "# connection " << connections << " broke: " << broken.what() << '\n';
           break;
         }
         to.memory().check(way.target, "the target's");
@@ -478,9 +477,7 @@ void bulk(const Options& options) {
         }
         if (bytes >> 24 != said) {
           said = bytes >> 24;
-          std::printf("# %llu of %llu MB\n", static_cast<unsigned long long>(bytes >> 20),
-                      static_cast<unsigned long long>(options.megabytes));
-          std::fflush(stdout);
+          std::cout << "# " << (bytes >> 20) << " of " << options.megabytes << " MB" << std::endl;
         }
       }
     } catch (const Failure& failure) {
@@ -541,8 +538,7 @@ void flip(const Options& options) {
     ++i;
   }
   if (undue != 0) {
-    std::printf("# %llu flips were never due, and were drawn anew\n",
-                static_cast<unsigned long long>(undue));
+    std::cout << "# " << undue << " flips were never due, and were drawn anew\n";
   }
   const char* const outcome = options.paths
                                   ? "each ended a path by its CRC; all went on by another"

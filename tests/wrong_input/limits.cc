@@ -4,7 +4,6 @@
 // EINVAL, ENOMEM or the like; and the device must go on working.
 #include <algorithm>
 #include <cstdio>
-#include <functional>
 #include <vector>
 
 #include "objects.h"
@@ -22,30 +21,24 @@ void report(const std::string& name, bool holds, const std::string& why) {
               why.c_str());
 }
 
-using Context = Owned<ibv_context>;
-using Domain = Owned<ibv_pd>;
 using Completions = Owned<ibv_cq>;
 using Pair = Owned<ibv_qp>;
 using Region = Owned<ibv_mr>;
 
-// A creation that must fail, with one of these errors.
-template <typename Pointer>
-void refused(const std::string& name, std::initializer_list<int> errors,
-             const std::function<Pointer()>& create) {
-  errno = 0;
-  const Pointer made = create();
+// A creation that must have failed, with one of these errors.
+template <typename Object>
+void refused(const std::string& name, std::initializer_list<int> errors, Object* object) {
   const int error = errno;
+  const Owned<Object> made(object);
   const bool expected = std::ranges::find(errors, error) != errors.end();
   report(name + " is refused", made == nullptr && expected,
          made != nullptr ? "it was granted" : "errno is " + std::string(std::strerror(error)));
 }
 
-template <typename Pointer>
-Pointer granted(const std::string& name, const std::function<Pointer()>& create) {
-  errno = 0;
-  Pointer made = create();
+template <typename Object>
+Owned<Object> granted(const std::string& name, Object* made) {
   report(name + " is granted", made != nullptr, std::strerror(errno));
-  return made;
+  return Owned<Object>(made);
 }
 
 class Limits {
@@ -53,29 +46,19 @@ class Limits {
   explicit Limits(const std::string& device) : context_(open_device(device)) {}
 
   void completion_queues() const {
-    const auto make = [&](int entries, int vector = 0) {
-      return [this, entries, vector] {
-        return Completions(ibv_create_cq(context_.get(), entries, nullptr, nullptr, vector));
-      };
-    };
-    refused<Completions>("a CQ of -1 entries", {EINVAL, ENOMEM}, make(-1));
-    refused<Completions>("a CQ on a vector that is not there", {EINVAL},
-                         make(16, context_->num_comp_vectors));
+    refused("a CQ of -1 entries", {EINVAL, ENOMEM},
+            ibv_create_cq(context_.get(), -1, nullptr, nullptr, 0));
+    refused("a CQ on a vector that is not there", {EINVAL},
+            ibv_create_cq(context_.get(), 16, nullptr, nullptr, context_->num_comp_vectors));
   }
 
   void queue_pairs() const {
-    const auto make = [&](const std::function<void(ibv_qp_init_attr&)>& change) {
-      return [this, change] {
-        ibv_qp_init_attr init = modest();
-        change(init);
-        return Pair(ibv_create_qp(domain_.get(), &init));
-      };
-    };
-    refused<Pair>("a QP of type UD", {EINVAL, EOPNOTSUPP, ENOSYS},
-                  make([](auto& init) { init.qp_type = IBV_QPT_UD; }));
-    refused<Pair>("a QP of type UC", {EINVAL, EOPNOTSUPP, ENOSYS},
-                  make([](auto& init) { init.qp_type = IBV_QPT_UC; }));
-
+    for (const auto& [type, name] : {std::pair{IBV_QPT_UD, "UD"}, {IBV_QPT_UC, "UC"}}) {
+      ibv_qp_init_attr init = modest();
+      init.qp_type = type;
+      refused(std::string("a QP of type ") + name, {EINVAL, EOPNOTSUPP, ENOSYS},
+              ibv_create_qp(domain_.get(), &init));
+    }
     ibv_qp_init_attr init = modest();
     const Pair plain(ibv_create_qp(domain_.get(), &init));
     report("a modest QP", plain != nullptr, std::strerror(errno));
@@ -113,23 +96,20 @@ class Limits {
     const Pages rest(kSize, MAP_PRIVATE | MAP_ANONYMOUS, -1, PROT_READ);
     std::uint8_t* const memory = pages.bytes();
     const auto make = [&](void* address, std::size_t size, int access) {
-      return [this, address, size, access] {
-        return Region(ibv_reg_mr(domain_.get(), address, size, access));
-      };
+      return ibv_reg_mr(domain_.get(), address, size, access);
     };
-    refused<Region>("remote write without local write", {EINVAL},
-                    make(memory, kSize, IBV_ACCESS_REMOTE_WRITE));
-    refused<Region>("memory that is not mapped", {EFAULT, EINVAL, ENOMEM},
-                    make(reinterpret_cast<void*>(0x10000), 4096, IBV_ACCESS_LOCAL_WRITE));
-    refused<Region>("a range half of which is not mapped", {EFAULT, EINVAL, ENOMEM},
-                    make(memory, kSize << 12, IBV_ACCESS_LOCAL_WRITE));
-    refused<Region>("a range that wraps around", {EFAULT, EINVAL, ENOMEM},
-                    make(memory, ~std::size_t{0}, IBV_ACCESS_LOCAL_WRITE));
-    refused<Region>("local write to memory that is read-only", {EFAULT, EINVAL, EPERM},
-                    make(rest.bytes(), kSize, IBV_ACCESS_LOCAL_WRITE));
-    const Region whole = granted<Region>("a megabyte", make(memory, kSize, IBV_ACCESS_LOCAL_WRITE));
-    const Region odd =
-        granted<Region>("odd bytes of it", make(memory + 1, 3, IBV_ACCESS_LOCAL_WRITE));
+    refused("remote write without local write", {EINVAL},
+            make(memory, kSize, IBV_ACCESS_REMOTE_WRITE));
+    refused("memory that is not mapped", {EFAULT, EINVAL, ENOMEM},
+            make(reinterpret_cast<void*>(0x10000), 4096, IBV_ACCESS_LOCAL_WRITE));
+    refused("a range half of which is not mapped", {EFAULT, EINVAL, ENOMEM},
+            make(memory, kSize << 12, IBV_ACCESS_LOCAL_WRITE));
+    refused("a range that wraps around", {EFAULT, EINVAL, ENOMEM},
+            make(memory, ~std::size_t{0}, IBV_ACCESS_LOCAL_WRITE));
+    refused("local write to memory that is read-only", {EFAULT, EINVAL, EPERM},
+            make(rest.bytes(), kSize, IBV_ACCESS_LOCAL_WRITE));
+    const Region whole = granted("a megabyte", make(memory, kSize, IBV_ACCESS_LOCAL_WRITE));
+    const Region odd = granted("odd bytes of it", make(memory + 1, 3, IBV_ACCESS_LOCAL_WRITE));
     report("  and their keys differ",
            whole != nullptr && odd != nullptr && whole->lkey != odd->lkey, "they do not");
   }
@@ -141,16 +121,16 @@ class Limits {
     return init;
   }
 
-  Context context_;
-  Domain domain_ = own(ibv_alloc_pd(context_.get()), "ibv_alloc_pd");
+  Owned<ibv_context> context_;
+  Owned<ibv_pd> domain_ = own(ibv_alloc_pd(context_.get()), "ibv_alloc_pd");
   Completions completions_ =
       own(ibv_create_cq(context_.get(), 16, nullptr, nullptr, 0), "ibv_create_cq");
 };
 
 // Registers that many bytes; for a caller whose RLIMIT_MEMLOCK they exceed.
 int register_only(const std::string& name, std::size_t size) {
-  const Context context = open_device(name);
-  const Domain domain = own(ibv_alloc_pd(context.get()), "ibv_alloc_pd");
+  const Owned<ibv_context> context = open_device(name);
+  const Owned<ibv_pd> domain = own(ibv_alloc_pd(context.get()), "ibv_alloc_pd");
   const Pages memory(size);
   const Region region(ibv_reg_mr(domain.get(), memory.bytes(), size, IBV_ACCESS_LOCAL_WRITE));
   if (region == nullptr) {
