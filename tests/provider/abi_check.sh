@@ -34,12 +34,12 @@ table_of_mlx5() {
 	done < <(objdump -r -j .data.rel.ro "$object")
 }
 
+# installed WHAT ARCHIVE: or else it skips the case.
+installed() { [[ -e $2 ]] || { skip "$1" "$2 is not installed" && false; }; }
+
 check_table() {
 	local archive=$libdir/libmlx5.a what="every operation's offset against libmlx5.a"
-	if [[ ! -e $archive ]]; then
-		skip "$what" "$archive is not installed"
-		return
-	fi
+	installed "$what" "$archive" || return 0
 	(cd "$work" && ar x "$archive" mlx5.c.o)
 	if ! table_of_mlx5 "$work/mlx5.c.o" >"$work/theirs" || [[ ! -s $work/theirs ]]; then
 		skip "$what" "the table was not found in it"
@@ -64,10 +64,7 @@ check_table() {
 check_size() {
 	local archive=$libdir/libibverbs.a what="size of the operations table against libibverbs.a"
 	local theirs ours
-	if [[ ! -e $archive ]]; then
-		skip "$what" "$archive is not installed"
-		return
-	fi
+	installed "$what" "$archive" || return 0
 	theirs=$(nm -S "$archive" 2>/dev/null | awk '$4 ~ /verbs_dummy_ops$/ { print $2 }')
 	ours=$(tail -1 <("$build/abi_layout") | cut -d' ' -f1)
 	if [[ -z $theirs ]]; then
@@ -83,10 +80,7 @@ check_driver() {
 	local archive what="the driver description's layout against libsiw"
 	archive=$(basename "$build"/libweft-rdmav*.so .so)
 	archive=$libdir/${archive/weft/siw}.a
-	if [[ ! -e $archive ]]; then
-		skip "$what" "$archive is not installed"
-		return
-	fi
+	installed "$what" "$archive" || return 0
 	(cd "$work" && ar x "$archive" siw.c.o)
 	local start theirs ours offset kind symbol
 	start=$(nm "$work/siw.c.o" | awk '$3 == "verbs_provider_siw" { print $1 }')

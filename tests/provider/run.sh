@@ -29,15 +29,11 @@ source "$top/tests/tap.sh"
 # Runs a GoogleTest program, which has a plan of its own.
 gtest() { "$top/tests/tap.py" gtest timeout 300 "$@" || status=1; }
 
+# holds WHAT WHY OUTPUT COMMAND...: a case that passes if the command does.
+holds() { if "${@:4}"; then ok "$1"; else not_ok "${@:1:3}"; fi; }
+
 # expect WHAT PATTERN FILE: the file has exactly one line, and it matches.
-expect_one_line() {
-	local what=$1 pattern=$2 file=$3
-	if (($(wc -l <"$file") == 1)) && grep -Eq "$pattern" "$file"; then
-		ok "$what"
-	else
-		not_ok "$what" "expected one line like '$pattern'" "$(<"$file")"
-	fi
-}
+expect_one_line() { holds "$1" "expected one line like '$2'" "$(<"$3")" test "$(wc -l <"$3") $(grep -Ec "$2" "$3")" = "1 1"; }
 
 # A copy of libibverbs that calls itself another release must be refused, with a line that says so
 # where libibverbs' warnings are asked for.
@@ -48,11 +44,8 @@ check_release_refused() {
 	[[ $as == libibverbs.so.1 ]] || ln -s "$as" "$work/$as/libibverbs.so.1"
 	LD_LIBRARY_PATH=$work/$as LD_PRELOAD=$build/libfake_kernel.so RDMAV_DRIVERS=$name \
 		ibv_devices >/dev/null 2>"$work/err" || true
-	if [[ ! -s $work/err ]]; then
-		ok "$what: not a word in a program that has no use for Weft"
-	else
-		not_ok "$what" "without a Weft device it says that" "$(<"$work/err")"
-	fi
+	holds "$what: not a word in a program that has no use for Weft" "without a Weft device it says that" "$(<"$work/err")" \
+		test ! -s "$work/err"
 	# A device is known by its settings in sysfs.
 	# shellcheck disable=SC2016  # expanded by the inner shell
 	if unshare -m true 2>/dev/null; then
@@ -70,11 +63,7 @@ check_release_refused() {
 		ibv_devices >"$work/out" 2>"$work/all" || true
 	grep '^libweft: ' "$work/all" >"$work/err" || true
 	expect_one_line "$what: one line says so with IBV_SHOW_WARNINGS" "$pattern" "$work/err"
-	if grep -q weft0 "$work/out"; then
-		not_ok "$what" "the device is listed all the same"
-	else
-		ok "$what: no device is listed"
-	fi
+	holds "$what: no device is listed" "the device is listed all the same" "" test -z "$(grep weft0 "$work/out")"
 }
 
 # The files of "make install", found by libibverbs on its own, in a mount
@@ -100,11 +89,7 @@ check_installed() {
 		fi
 	fi
 	make -s --no-print-directory -C "$top/userlib" uninstall DESTDIR="$dest"
-	if [[ -z $(find "$dest" -type f) ]]; then
-		ok "uninstall leaves nothing behind"
-	else
-		not_ok "uninstall leaves nothing behind" "$(find "$dest" -type f)"
-	fi
+	holds "uninstall leaves nothing behind" "$(find "$dest" -type f)" "" test -z "$(find "$dest" -type f)"
 }
 
 # A program that may not ask by netlink which devices there are, as a service without AF_NETLINK,
@@ -120,42 +105,26 @@ check_without_netlink() {
 		>"$sys/class/infiniband_verbs/uverbs0/abi_version"
 	echo '4: RNIC' | tee "$sys/class/infiniband/weft0/node_type" >"$sys/class/infiniband/other0/node_type"
 	echo preferred >"$sys/class/infiniband/weft0/weft/crc"
-	if SYSFS_PATH=$sys FAKE_KERNEL_NETLINK=closed LD_PRELOAD=$build/libfake_kernel.so \
-		RDMAV_DRIVERS=$name ibv_devinfo >"$work/out" 2>&1 && grep -q 'hca_id:.weft0' "$work/out"; then
-		ok "$what: a device is known by its settings in sysfs, and opens"
-	else
-		not_ok "$what" "ibv_devinfo did not find the device" "$(<"$work/out")"
-	fi
+	local -a there=(env SYSFS_PATH="$sys" FAKE_KERNEL_NETLINK=closed LD_PRELOAD="$build/libfake_kernel.so" RDMAV_DRIVERS="$name")
+	local status=0
+	"${there[@]}" ibv_devinfo >"$work/out" 2>&1 || status=$?
+	holds "$what: a device is known by its settings in sysfs, and opens" "ibv_devinfo did not find the device" "$(<"$work/out")" \
+		test "$status $(grep -c 'hca_id:.weft0' "$work/out")" = "0 1"
 	echo other0 >"$sys/class/infiniband_verbs/uverbs0/ibdev"
-	SYSFS_PATH=$sys FAKE_KERNEL_NETLINK=closed LD_PRELOAD=$build/libfake_kernel.so \
-		RDMAV_DRIVERS=$name ibv_devices >"$work/out" 2>&1 || true
-	if grep -q 'other0\|libweft' "$work/out"; then
-		not_ok "$what" "the device of another driver is taken for ours" "$(<"$work/out")"
-	else
-		ok "$what: the device of another driver is left alone"
-	fi
+	"${there[@]}" ibv_devices >"$work/out" 2>&1 || true
+	holds "$what: the device of another driver is left alone" "the device of another driver is taken for ours" \
+		"$(<"$work/out")" test -z "$(grep 'other0\|libweft' "$work/out")"
 }
 
 # Nothing but libibverbs and libc, and no symbol for others to trip over.
 check_binary() {
 	local needed exported
 	needed=$(readelf -d "$plugin" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | sort | xargs)
-	if [[ $needed == "libc.so.6 libibverbs.so.1" ]]; then
-		ok "the plugin needs libibverbs and libc only"
-	else
-		not_ok "the plugin needs libibverbs and libc only" "$needed"
-	fi
-	if nm -D --undefined-only "$plugin" | grep -Eq '__assert_fail|abort'; then
-		not_ok "the plugin ends no program" "it can"
-	else
-		ok "the plugin ends no program: it has no assertion"
-	fi
+	holds "the plugin needs libibverbs and libc only" "$needed" "" test "$needed" = "libc.so.6 libibverbs.so.1"
+	holds "the plugin ends no program: it has no assertion" "it can" "" \
+		test -z "$(nm -D --undefined-only "$plugin" | grep -E '__assert_fail|abort')"
 	exported=$(nm -D --defined-only "$plugin")
-	if [[ -z $exported ]]; then
-		ok "the plugin exports no symbol"
-	else
-		not_ok "the plugin exports no symbol" "$exported"
-	fi
+	holds "the plugin exports no symbol" "$exported" "" test -z "$exported"
 }
 
 # The file that names the plugin goes where the libibverbs that was found looks, such as /usr/local/etc/libibverbs.d.
@@ -164,11 +133,8 @@ check_config_dir() {
 	mkdir -p "$work/local"
 	sed 's,/etc/libibverbs\.d,/opt/libibverbs.d,' "$library" >"$copy"
 	dirs=$(MAKEFLAGS="" make -s -n -C "$top/userlib" install BUILD="$build" LIBIBVERBS="$copy" | sed -n 's/^install -d //p')
-	if [[ $dirs == "$work/local/libibverbs /opt/libibverbs.d" ]]; then
-		ok "make install: the plugin and its file go where libibverbs looks"
-	else
-		not_ok "make install" "the plugin and its file go to $dirs"
-	fi
+	holds "make install: the plugin and its file go where libibverbs looks" "they go to $dirs" "" \
+		test "$dirs" = "$work/local/libibverbs /opt/libibverbs.d"
 }
 
 # An rdma-core that the build does not know must stop it with a message.
