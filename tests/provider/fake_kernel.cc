@@ -485,31 +485,16 @@ int FakeKernel::ioctl(void* argument) {
   }
   auto* attrs = reinterpret_cast<ib_uverbs_attr*>(static_cast<uint8_t*>(argument) +
                                                   sizeof(ib_uverbs_ioctl_hdr));
+  std::map<uint16_t, ib_uverbs_attr*> by_id;
   for (uint16_t i = 0; i < header->num_attrs; i++) {
-    ib_uverbs_attr& attr = attrs[i];
-    switch (attr.attr_id) {
-      case UVERBS_ATTR_REG_DMABUF_MR_HANDLE:
-        attr.data = next_handle_++;
-        break;
-      case UVERBS_ATTR_REG_DMABUF_MR_OFFSET:
-        last_mr_offset = attr.data;
-        break;
-      case UVERBS_ATTR_REG_DMABUF_MR_IOVA:
-        last_mr_iova = attr.data;
-        break;
-      case UVERBS_ATTR_REG_DMABUF_MR_FD:
-        last_mr_fd = static_cast<int>(attr.data_s64);
-        break;
-      case UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY:
-        answer(attr.data, uint32_t{0x1102});
-        break;
-      case UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY:
-        answer(attr.data, uint32_t{0x2202});
-        break;
-      default:
-        break;
-    }
+    by_id[attrs[i].attr_id] = &attrs[i];
   }
+  by_id.at(UVERBS_ATTR_REG_DMABUF_MR_HANDLE)->data = next_handle_++;
+  last_mr_offset = by_id.at(UVERBS_ATTR_REG_DMABUF_MR_OFFSET)->data;
+  last_mr_iova = by_id.at(UVERBS_ATTR_REG_DMABUF_MR_IOVA)->data;
+  last_mr_fd = static_cast<int>(by_id.at(UVERBS_ATTR_REG_DMABUF_MR_FD)->data_s64);
+  answer(by_id.at(UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY)->data, uint32_t{0x1102});
+  answer(by_id.at(UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY)->data, uint32_t{0x2202});
   if (last_mr_fd < 0) {
     errno = EBADF;
     return -1;

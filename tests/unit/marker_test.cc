@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // Markers against RFC 5044, 4.3, by hand and by a writer and a reader that know no arithmetic.
+#include "marks.hpp"
 #include "random.h"
-#include "wire.hpp"
 
 #include <gtest/gtest.h>
 
@@ -90,37 +90,10 @@ TEST(Marker, RoomIsWhatSpreads) {
   }
 }
 
-// A reader that gets the stream in pieces. Wrong: a marker was.
-class Reader {
- public:
-  Bytes plain;
-  bool wrong = false;
-
-  void take(const Bytes& piece) {
-    for (u32 at = 0; at < piece.size() && !wrong;) {
-      u32 n = static_cast<u32>(piece.size()) - at;
-      if (weft_marks_next(&marks_, &n)) {
-        wrong = weft_marks_take(&marks_, piece.data() + at, n) == WEFT_MARKS_WRONG;
-        at += n;
-        continue;
-      }
-      if (left_ == 0) {  // the length field, as FPDUs here come with that in one piece
-        ASSERT_GE(n, 2U);
-        left_ = weft_fpdu_len(weft_get_be16(piece.data() + at));
-      }
-      n = std::min(n, left_);
-      plain.insert(plain.end(), piece.begin() + at, piece.begin() + at + n);
-      weft_marks_pass(&marks_, n);
-      left_ -= n;
-      at += n;
-      marks_.amid = left_ != 0;
-    }
-  }
-
- private:
-  weft_marks marks_{};
-  u32 left_ = 0;
-};
+Read pieces_of(const Bytes& stream, u32 length) {
+  const std::vector<u32> cuts(stream.size() / length + 1, length);
+  return read(stream, cuts, [](bool holds, const char* what) { EXPECT_TRUE(holds) << what; });
+}
 
 // A stream of FPDUs of many lengths, cut into pieces of each even length.
 TEST(Marker, ReadInPieces) {
@@ -131,15 +104,10 @@ TEST(Marker, ReadInPieces) {
     want = want + written(ulpdu, false);
     stream = stream + marked(stream.size(), ulpdu, false);
   }
-  for (size_t cut = 2; cut < 1100; cut += cut < 40 ? 2 : 46) {
-    Reader reader;
-    for (size_t at = 0; at < stream.size(); at += cut) {
-      const size_t n = std::min(cut, stream.size() - at);
-      reader.take({stream.begin() + static_cast<std::ptrdiff_t>(at),
-                   stream.begin() + static_cast<std::ptrdiff_t>(at + n)});
-    }
-    ASSERT_FALSE(reader.wrong) << "pieces of " << cut;
-    ASSERT_EQ(reader.plain, want) << "pieces of " << cut;
+  for (u32 cut = 2; cut < 1100; cut += cut < 40 ? 2 : 46) {
+    const Read got = pieces_of(stream, cut);
+    ASSERT_FALSE(got.wrong) << "pieces of " << cut;
+    ASSERT_EQ(got.plain, want) << "pieces of " << cut;
   }
 }
 
@@ -150,9 +118,8 @@ TEST(Marker, WrongPointers) {
     for (u32 bit = 0; bit < 32; bit++) {
       Bytes bad = good;
       bad[at + bit / 8] ^= static_cast<u8>(1U << bit % 8);
-      Reader reader;
-      reader.take(bad);
-      EXPECT_EQ(reader.wrong, bit >= 16 && bit != 24 && bit != 25) << "bit " << bit << " at " << at;
+      const Read got = pieces_of(bad, static_cast<u32>(bad.size()));
+      EXPECT_EQ(got.wrong, bit >= 16 && bit != 24 && bit != 25) << "bit " << bit << " at " << at;
     }
   }
 }

@@ -32,25 +32,16 @@ class Crowd {
   }
   // Throws Failure with what the first one said.
   void join() {
-    for (std::thread& thread : threads_) {
-      thread.join();
-    }
     threads_.clear();
     require(!failed_, why_);
   }
-  ~Crowd() {
-    over_ = true;
-    for (std::thread& thread : threads_) {
-      thread.join();
-    }
-  }
+  ~Crowd() { over_ = true; }
   Crowd() = default;
   Crowd(const Crowd&) = delete;
   Crowd& operator=(const Crowd&) = delete;
 
   bool over() const { return over_ || Clock::now() - moved_.load() > kPatience; }
   void moved() { moved_ = Clock::now(); }
-  void finish() { over_ = true; }
   void fail(const std::string& why) {
     if (!failed_.exchange(true)) {
       why_ = why;
@@ -60,11 +51,11 @@ class Crowd {
   std::size_t size() const { return threads_.size(); }
 
  private:
-  std::vector<std::thread> threads_;
   std::atomic<bool> over_ = false;
   std::atomic<bool> failed_ = false;
   std::string why_;
   std::atomic<Clock::time_point> moved_ = Clock::now();
+  std::vector<std::jthread> threads_;  // last, since they use the others until they are joined
 };
 
 // Which work requests have completed; each must do so once.

@@ -11,7 +11,7 @@
 
 #include "deadline.h"
 
-namespace rdma::torture {
+namespace rdma {
 
 // How a process ended.
 struct End {
@@ -70,4 +70,4 @@ class Child {
   pid_t pid_;
 };
 
-}  // namespace rdma::torture
+}  // namespace rdma
