@@ -4,13 +4,14 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <vector>
 
 #include "counts.h"
+#include "descriptor.h"
 #include "parts.h"
 
 namespace rdma::storm {
@@ -39,77 +40,62 @@ std::vector<std::uint16_t> ports_in(const Options& options) {
   return ports;
 }
 
-int begin(const Options& options, std::uint16_t port) {
+// A socket that connects there, or none.
+Descriptor begin(const Options& options, std::uint16_t port) {
   const SocketAddress where = Address{options.address.host, port}.resolve();
-  const int fd = socket(where.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-                        options.sctp ? IPPROTO_SCTP : IPPROTO_TCP);
-  if (fd < 0) {
-    return -1;
-  }
-  if (::connect(fd, where.get(), where.length) != 0 && errno != EINPROGRESS) {
-    close(fd);
-    return -1;
+  Descriptor made(socket(where.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                         options.sctp ? IPPROTO_SCTP : IPPROTO_TCP));
+  if (!made || (::connect(made.number(), where.get(), where.length) != 0 && errno != EINPROGRESS)) {
+    return {};
   }
   count(kAttempts);
-  return fd;
+  return made;
 }
 
 void say(int fd, Chance& chance) {
   std::array<char, 64> words{};
   std::size_t length = kRequest.size();
-  std::memcpy(words.data(), kRequest.data(), kRequest.size());
-  switch (chance.below(4)) {
-    case 0:
-      length = 1 + chance.below(length);  // a part
-      break;
-    case 1:
-      length = 1 + chance.below(words.size());  // nonsense
-      for (std::size_t at = 0; at < length; ++at) {
-        words.at(at) = static_cast<char>(chance.below(256));
-      }
-      break;
-    default:
-      break;
+  std::ranges::copy(kRequest, words.begin());
+  const std::size_t kind = chance.below(4);
+  if (kind == 0) {
+    length = 1 + chance.below(length);  // a part
+  } else if (kind == 1) {
+    length = 1 + chance.below(words.size());  // nonsense
+    std::ranges::generate(words, [&] { return static_cast<char>(chance.below(256)); });
   }
   if (send(fd, words.data(), length, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(length)) {
     count(kRequests);
   }
 }
 
-void leave(int fd, Chance& chance) {
-  if (chance.one_in(2)) {
-    const linger at_once{1, 0};
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-  }
-  close(fd);
-}
-
 }  // namespace
 
 void intrude(const Options& options) {
   Chance chance(options.seed);
-  std::vector<int> open;
+  std::vector<Descriptor> open;
   std::vector<std::uint16_t> ports;
   for (std::uint64_t turn = 0;; ++turn) {
     if (turn % 256 == 0) {
       ports = ports_in(options);
       chance.nap();
     }
-    const int fd = begin(options, ports[chance.below(ports.size())]);
-    if (fd >= 0) {
-      open.push_back(fd);
+    if (Descriptor made = begin(options, ports[chance.below(ports.size())])) {
+      open.push_back(std::move(made));
     } else {
       usleep(1000);
     }
     for (int times = 0; times < 2 && !open.empty(); ++times) {
-      int& some = open[chance.below(open.size())];
-      if (chance.one_in(3) || open.size() > kOpen) {
-        leave(some, chance);
-        some = open.back();
-        open.pop_back();
-      } else {
-        say(some, chance);
+      Descriptor& some = open[chance.below(open.size())];
+      if (!chance.one_in(3) && open.size() <= kOpen) {
+        say(some.number(), chance);
+        continue;
       }
+      if (chance.one_in(2)) {
+        const linger at_once{1, 0};
+        setsockopt(some.number(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+      }
+      std::swap(some, open.back());
+      open.pop_back();
     }
   }
 }

@@ -277,19 +277,18 @@ void exhaust(std::uint32_t limit, std::uint32_t others, const std::function<Obje
   require(objects.back() != nullptr, "none could be had after one was given back");
 }
 
-// Skips the group on a kernel that takes minutes for 65536 objects.
-void skip_if_slow() {
+// A group of such cases. It is skipped on a kernel that takes minutes for 65536 objects.
+void number_cases(Suite& suite, const std::function<void(const Endpoint&)>& cases) {
   const char* const less = std::getenv("WEFT_LESS");
   if (less != nullptr && std::atoi(less) > 1) {
     Suite::skip("this kernel is too slow for 65536 objects of each kind");
   }
+  const Pair pair = suite.connector().connect();
+  cases(*pair.client);
 }
 
 // Objects that have no memory mapped.
-void object_number_cases(Suite& suite) {
-  skip_if_slow();
-  const Pair pair = suite.connector().connect();
-  const Endpoint& end = *pair.client;
+void object_number_cases(Suite& suite, const Endpoint& end) {
   suite.run("max_pd", [&] {
     // librdmacm has one, too.
     exhaust<ibv_pd>(limit_of(end.device().max_pd), 2, [&] { return ibv_alloc_pd(end.context()); });
@@ -302,36 +301,26 @@ void object_number_cases(Suite& suite) {
 }
 
 // The smallest shared receive queue.
-ibv_srq_init_attr one_receive() {
-  ibv_srq_init_attr shared{};
-  shared.attr.max_wr = shared.attr.max_sge = 1;
-  return shared;
+ibv_srq* smallest_srq(const Endpoint& end) {
+  ibv_srq_init_attr shared{.attr = {.max_wr = 1, .max_sge = 1, .srq_limit = 0}};
+  return ibv_create_srq(end.pd(), &shared);
 }
 
 // Completion queues and shared receive queues, each of which is mapped.
-void queue_number_cases(Suite& suite) {
-  skip_if_slow();
-  const Pair pair = suite.connector().connect();
-  const Endpoint& end = *pair.client;
+void queue_number_cases(Suite& suite, const Endpoint& end) {
   suite.run("max_cq", [&] {
     exhaust<ibv_cq>(limit_of(end.device().max_cq), 2,
                     [&] { return ibv_create_cq(end.context(), 1, nullptr, nullptr, 0); });
   });
-  ibv_srq_init_attr shared = one_receive();
   suite.run("max_srq", [&] {
-    exhaust<ibv_srq>(limit_of(end.device().max_srq), 0,
-                     [&] { return ibv_create_srq(end.pd(), &shared); });
+    exhaust<ibv_srq>(limit_of(end.device().max_srq), 0, [&] { return smallest_srq(end); });
   });
 }
 
-void queue_pair_number_cases(Suite& suite) {
-  skip_if_slow();
-  const Pair pair = suite.connector().connect();
-  const Endpoint& end = *pair.client;
-  ibv_srq_init_attr shared = one_receive();
+void queue_pair_number_cases(Suite& suite, const Endpoint& end) {
   suite.run("max_qp", [&] {
     // Without a receive queue of its own, each takes half the memory.
-    const Owned<ibv_srq> srq = own(ibv_create_srq(end.pd(), &shared), "ibv_create_srq");
+    const Owned<ibv_srq> srq = own(smallest_srq(end), "ibv_create_srq");
     exhaust<ibv_qp>(limit_of(end.device().max_qp), 1, [&] {
       ibv_qp_init_attr init = queue_pair(end.send_cq(), 1, 0);
       init.srq = srq.get();
@@ -347,9 +336,15 @@ void limit_cases(Suite& suite) {
   suite.group("limits: capacities", [&] { capacity_cases(suite); });
   suite.group("limits: lists", [&] { list_cases(suite); });
   suite.group("limits: queues filled", [&] { queue_cases(suite); });
-  suite.group("limits: numbers of objects", [&] { object_number_cases(suite); });
-  suite.group("limits: number of queue pairs", [&] { queue_pair_number_cases(suite); });
-  suite.group("limits: numbers of other queues", [&] { queue_number_cases(suite); });
+  suite.group("limits: numbers of objects", [&] {
+    number_cases(suite, [&](const Endpoint& end) { object_number_cases(suite, end); });
+  });
+  suite.group("limits: number of queue pairs", [&] {
+    number_cases(suite, [&](const Endpoint& end) { queue_pair_number_cases(suite, end); });
+  });
+  suite.group("limits: numbers of other queues", [&] {
+    number_cases(suite, [&](const Endpoint& end) { queue_number_cases(suite, end); });
+  });
 }
 
 }  // namespace rdma

@@ -178,74 +178,66 @@ struct Bound {
   std::uint64_t there;
 };
 
+using Body = std::function<void(Bound& bound)>;
+// A case with such a connection.
+void bound(Suite& suite, ibv_mw_type type, const std::string& what, const Body& body,
+           unsigned access = kBoth) {
+  suite.run(what, [&] {
+    Bound made(suite, type, access);
+    body(made);
+  });
+}
+
 void bounds_and_rights(Suite& suite, ibv_mw_type type) {
-  const auto refused = [&](const std::string& what, unsigned access,
-                           const std::function<void(Bound&)>& body) {
-    suite.run(what, [&] {
-      Bound bound(suite, type, access);
-      body(bound);
-    });
+  const auto refused = [&](const char* what, unsigned access, bool write, std::int64_t from,
+                           bool by_region = false) {
+    const auto body = [=](Bound& b) {
+      const std::uint32_t rkey = by_region ? b.region->rkey : b.window->rkey;
+      (write ? refuse_write : refuse_read)(b.client, b.server, rkey, b.there + from, 8);
+    };
+    bound(suite, type, what, body, access);
   };
-  refused("read from one byte before", kBoth,
-          [](Bound& b) { refuse_read(b.client, b.server, b.window->rkey, b.there - 1, 8); });
-  refused("read to one byte beyond", kBoth, [](Bound& b) {
-    refuse_read(b.client, b.server, b.window->rkey, b.there + kShown - 7, 8);
-  });
-  refused("write to one byte beyond", kBoth, [](Bound& b) {
-    refuse_write(b.client, b.server, b.window->rkey, b.there + kShown - 7, 8);
-  });
-  refused("read without the right", IBV_ACCESS_REMOTE_WRITE,
-          [](Bound& b) { refuse_read(b.client, b.server, b.window->rkey, b.there, 8); });
-  refused("write without the right", IBV_ACCESS_REMOTE_READ,
-          [](Bound& b) { refuse_write(b.client, b.server, b.window->rkey, b.there, 8); });
-  refused("read by the region's own key", kBoth,
-          [](Bound& b) { refuse_read(b.client, b.server, b.region->rkey, b.there, 8); });
+  refused("read from one byte before", kBoth, false, -1);
+  refused("read to one byte beyond", kBoth, false, kShown - 7);
+  refused("write to one byte beyond", kBoth, true, kShown - 7);
+  refused("read without the right", IBV_ACCESS_REMOTE_WRITE, false, 0);
+  refused("write without the right", IBV_ACCESS_REMOTE_READ, true, 0);
+  refused("read by the region's own key", kBoth, false, 0, true);
 }
 
 void type_1_refusals(Suite& suite) {
-  suite.run("read by the key before the last bind", [&] {
-    Bound b(suite, IBV_MW_TYPE_1, kBoth);
+  bound(suite, IBV_MW_TYPE_1, "read by the key before the last bind", [&](Bound& b) {
     const std::uint32_t old = b.window->rkey;
     bind(b.server, b.window.get(), shown(b.server, b.region.get()));
     refuse_read(b.client, b.server, old, b.there, 8);
   });
-  suite.run("read when it is unbound", [&] {
-    Bound b(suite, IBV_MW_TYPE_1, kBoth);
+  bound(suite, IBV_MW_TYPE_1, "read when it is unbound", [&](Bound& b) {
     bind(b.server, b.window.get(), {});
     refuse_read(b.client, b.server, b.window->rkey, b.there, 8);
   });
-  suite.run("the peer's invalidation", [&] {
-    Bound b(suite, IBV_MW_TYPE_1, kBoth);
-    refuse_invalidation(b.client, b.server, b.window->rkey);
-  });
+  bound(suite, IBV_MW_TYPE_1, "the peer's invalidation",
+        [&](Bound& b) { refuse_invalidation(b.client, b.server, b.window->rkey); });
 }
 
 void type_2_refusals(Suite& suite) {
-  suite.run("read after LOCAL_INV", [&] {
-    Bound b(suite, IBV_MW_TYPE_2, kBoth);
+  bound(suite, IBV_MW_TYPE_2, "read after LOCAL_INV", [&](Bound& b) {
     b.server.expect_send(start_invalidate(b.server, b.window->rkey), IBV_WC_LOCAL_INV);
     refuse_read(b.client, b.server, b.window->rkey, b.there, 8);
   });
-  suite.run("write after the peer's invalidation", [&] {
-    Bound b(suite, IBV_MW_TYPE_2, kBoth);
+  bound(suite, IBV_MW_TYPE_2, "write after the peer's invalidation", [&](Bound& b) {
     invalidated_by_peer(b.client, b.server, b.window->rkey);
     refuse_write(b.client, b.server, b.window->rkey, b.there, 8);
   });
-  suite.run("the peer's second invalidation", [&] {
-    Bound b(suite, IBV_MW_TYPE_2, kBoth);
+  bound(suite, IBV_MW_TYPE_2, "the peer's second invalidation", [&](Bound& b) {
     invalidated_by_peer(b.client, b.server, b.window->rkey);
     refuse_invalidation(b.client, b.server, b.window->rkey);
   });
-  suite.run("the peer's invalidation of a region", [&] {
-    Bound b(suite, IBV_MW_TYPE_2, kBoth);
-    refuse_invalidation(b.client, b.server, b.server.memory().mr()->rkey);
-  });
-  suite.run("a bind of what is bound", [&] {
-    Bound b(suite, IBV_MW_TYPE_2, kBoth);
+  bound(suite, IBV_MW_TYPE_2, "the peer's invalidation of a region",
+        [&](Bound& b) { refuse_invalidation(b.client, b.server, b.server.memory().mr()->rkey); });
+  bound(suite, IBV_MW_TYPE_2, "a bind of what is bound", [&](Bound& b) {
     refuse_locally(b.server, start_bind(b.server, b.window.get(), shown(b.server, b.region.get())));
   });
-  suite.run("another queue pair's window", [&] {
-    Bound b(suite, IBV_MW_TYPE_2, kBoth);
+  bound(suite, IBV_MW_TYPE_2, "another queue pair's window", [&](Bound& b) {
     for (const bool invalidate : {false, true}) {
       const Pair other = suite.connector().connect({}, {.pd = b.server.pd()});
       if (invalidate) {
@@ -256,8 +248,7 @@ void type_2_refusals(Suite& suite) {
     }
     write_and_read(b.client, b.server, b.window->rkey, b.there);
   });
-  suite.run("the end of its queue pair ends it", [&] {
-    Bound b(suite, IBV_MW_TYPE_2, kBoth);
+  bound(suite, IBV_MW_TYPE_2, "the end of its queue pair ends it", [&](Bound& b) {
     require(ibv_dereg_mr(b.region.get()) == EBUSY, "a region under a window went away");
     rdma_destroy_qp(b.server.id());
     require_zero(ibv_dereg_mr(b.region.get()), "ibv_dereg_mr with its queue pair gone");
