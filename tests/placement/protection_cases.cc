@@ -10,14 +10,34 @@ namespace {
 constexpr std::size_t kRegion = 65549;
 constexpr std::size_t kRegionSize = 5003;
 
-using Region = Owned<ibv_mr>;
-using Domain = Owned<ibv_pd>;
+constexpr std::uint32_t kNeverGiven = 0xfffffe00U;
 
-// A part of an end's memory, in another protection domain if that is given.
-Region register_part(const Endpoint& end, int access, ibv_pd* pd = nullptr) {
-  return own(
-      ibv_reg_mr(pd != nullptr ? pd : end.pd(), end.memory().bytes(kRegion), kRegionSize, access),
-      "ibv_reg_mr");
+// A connection of a case, and the region that it is about.
+struct Setup {
+  explicit Setup(Suite& suite) : pair(suite.connector().connect()) {}
+
+  // Registers a part of an end's memory, in another protection domain if told so.
+  const ibv_mr& part(const Endpoint& end, int access, bool elsewhere = false) {
+    if (elsewhere) {
+      domain = own(ibv_alloc_pd(end.context()), "ibv_alloc_pd");
+    }
+    region = own(ibv_reg_mr(elsewhere ? domain.get() : end.pd(), end.memory().bytes(kRegion),
+                            kRegionSize, access),
+                 "ibv_reg_mr");
+    return *region;
+  }
+
+  Pair pair;
+  Endpoint& client = *pair.client;
+  Endpoint& server = *pair.server;
+  Owned<ibv_pd> domain;
+  Owned<ibv_mr> region;  // before its domain goes
+};
+
+// That many bytes of an end's memory from the region on, or from a little before.
+ibv_sge piece(const Endpoint& end, std::uint32_t lkey, std::uint32_t length = 100,
+              std::size_t before = 0) {
+  return {.addr = end.memory().address(kRegion - before), .length = length, .lkey = lkey};
 }
 
 constexpr unsigned kBehind = 3;
@@ -74,21 +94,15 @@ void expect_both_failed(Pair& pair, unsigned server_receives) {
   pair.server->expect_flushed(pair.server->recv_cq(), server_receives);
 }
 
-struct Target {
-  std::string what;
-  std::uint64_t address;
-  std::uint32_t rkey;
-  std::uint32_t length;
-};
-
-void refuse_remotely(Pair& pair, ibv_wr_opcode opcode, const Target& target, bool in_part) {
+void refuse_remotely(Pair& pair, ibv_wr_opcode opcode, std::uint64_t address, std::uint32_t rkey,
+                     std::uint32_t length, bool in_part) {
   post_receives(pair);
   const bool is_read = opcode == IBV_WR_RDMA_READ;
   if (!is_read) {
-    pair.client->memory().fill({{1U << 20, target.length}}, 4711);
+    pair.client->memory().fill({{1U << 20, length}}, 4711);
   }
-  Work work = pair.client->work(opcode, {{1U << 20, target.length}});
-  work.aim(target.address, target.rkey);
+  Work work = pair.client->work(opcode, {{1U << 20, length}});
+  work.aim(address, rkey);
   post_with_followers(*pair.client, work);
   expect_failure(*pair.client, IBV_WC_REM_ACCESS_ERR, !is_read);
   expect_both_failed(pair, kReceives);
@@ -107,11 +121,10 @@ void remote_refusals(Suite& suite, ibv_wr_opcode opcode, const std::string& name
   const auto bounds = [&](const std::string& what, std::int64_t begin, std::uint32_t length,
                           bool in_part) {
     suite.run(name + " " + what, [&] {
-      Pair pair = suite.connector().connect();
-      const Region region = register_part(*pair.server, IBV_ACCESS_LOCAL_WRITE | right);
-      const Target target{what, pair.server->memory().address(kRegion) + begin, region->rkey,
-                          length};
-      refuse_remotely(pair, opcode, target, in_part);
+      Setup s(suite);
+      const std::uint32_t rkey = s.part(s.server, IBV_ACCESS_LOCAL_WRITE | right).rkey;
+      refuse_remotely(s.pair, opcode, s.server.memory().address(kRegion) + begin, rkey, length,
+                      in_part);
     });
   };
   const auto size = static_cast<std::int64_t>(kRegionSize);
@@ -122,104 +135,77 @@ void remote_refusals(Suite& suite, ibv_wr_opcode opcode, const std::string& name
   bounds("far past the region", 0, 1U << 20, true);
   bounds("far away", std::int64_t{1} << 40, 100, false);
 
-  const auto key = [&](const std::string& what,
-                       const std::function<Target(Pair&, Region&, Domain&)>& make) {
+  // Of the region's beginning, or of that address.
+  const auto key = [&](const std::string& what, const std::function<std::uint32_t(Setup&)>& rkey,
+                       std::uint64_t address = 0) {
     suite.run(name + " with " + what, [&] {
-      Pair pair = suite.connector().connect();
-      Domain domain;
-      Region region;
-      const Target target = make(pair, region, domain);
-      refuse_remotely(pair, opcode, target, false);
+      Setup s(suite);
+      const std::uint64_t there = address != 0 ? address : s.server.memory().address(kRegion);
+      refuse_remotely(s.pair, opcode, there, rkey(s), 100, false);
     });
   };
-  key("a key that was never given", [&](Pair& pair, Region&, Domain&) {
-    return Target{"", pair.server->memory().address(kRegion), 0xfffffe00U, 100};
-  });
-  key("a key of the right index and the wrong low byte", [&](Pair& pair, Region&, Domain&) {
-    return Target{"", pair.server->memory().address(kRegion), pair.server->memory().mr()->rkey ^ 1U,
-                  100};
-  });
-  key("an address that wraps around", [&](Pair& pair, Region&, Domain&) {
-    return Target{"", ~std::uint64_t{3}, pair.server->memory().mr()->rkey, 100};
-  });
-  key("a key that lacks the right", [&](Pair& pair, Region& region, Domain&) {
-    region = register_part(*pair.server, IBV_ACCESS_LOCAL_WRITE | other);
-    return Target{"", pair.server->memory().address(kRegion), region->rkey, 100};
-  });
-  key("a key of another protection domain", [&](Pair& pair, Region& region, Domain& domain) {
-    domain = own(ibv_alloc_pd(pair.server->context()), "ibv_alloc_pd");
-    region = register_part(*pair.server, IBV_ACCESS_LOCAL_WRITE | right, domain.get());
-    return Target{"", pair.server->memory().address(kRegion), region->rkey, 100};
-  });
-  key("a key of a region that is gone", [&](Pair& pair, Region& region, Domain&) {
-    region = register_part(*pair.server, IBV_ACCESS_LOCAL_WRITE | right);
-    const std::uint32_t rkey = region->rkey;
-    region.reset();
-    return Target{"", pair.server->memory().address(kRegion), rkey, 100};
+  const auto whole = [](Setup& s) { return s.server.memory().mr()->rkey; };
+  key("a key that was never given", [](Setup&) { return kNeverGiven; });
+  key("a key of the right index and the wrong low byte", [&](Setup& s) { return whole(s) ^ 1U; });
+  key("an address that wraps around", whole, ~std::uint64_t{3});
+  key("a key that lacks the right",
+      [=](Setup& s) { return s.part(s.server, IBV_ACCESS_LOCAL_WRITE | other).rkey; });
+  key("a key of another protection domain",
+      [=](Setup& s) { return s.part(s.server, IBV_ACCESS_LOCAL_WRITE | right, true).rkey; });
+  key("a key of a region that is gone", [=](Setup& s) {
+    const std::uint32_t rkey = s.part(s.server, IBV_ACCESS_LOCAL_WRITE | right).rkey;
+    s.region.reset();
+    return rkey;
   });
 }
 
 void local_refusals(Suite& suite) {
-  using Make = std::function<ibv_sge(Pair&, Region&, Domain&)>;
   const auto local = [&](const std::string& what, std::initializer_list<ibv_wr_opcode> opcodes,
-                         const Make& make) {
+                         const std::function<ibv_sge(Setup&)>& make) {
     for (const ibv_wr_opcode opcode : opcodes) {
       suite.run("opcode " + std::to_string(opcode) + " with " + what, [&] {
-        Pair pair = suite.connector().connect();
-        Domain domain;
-        Region region;
-        Work work(opcode, {make(pair, region, domain)});
-        post_receives(pair);
-        work.aim(pair.server->memory().address(1U << 20), pair.server->memory().mr()->rkey);
-        post_with_followers(*pair.client, work);
-        expect_failure(*pair.client, IBV_WC_LOC_PROT_ERR, false);
-        expect_both_failed(pair, kReceives);
-        check_all(*pair.client, *pair.server);
+        Setup s(suite);
+        Work work(opcode, {make(s)});
+        post_receives(s.pair);
+        work.aim(s.server.memory().address(1U << 20), s.server.memory().mr()->rkey);
+        post_with_followers(s.client, work);
+        expect_failure(s.client, IBV_WC_LOC_PROT_ERR, false);
+        expect_both_failed(s.pair, kReceives);
+        check_all(s.client, s.server);
       });
     }
   };
   const auto all = {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ};
-  local("a local key that was never given", all, [](Pair& pair, Region&, Domain&) {
-    return ibv_sge{pair.client->memory().address(kRegion), 100, 0xfffffe00U};
-  });
+  const auto writable = [](Setup& s, bool elsewhere = false) {
+    return s.part(s.client, IBV_ACCESS_LOCAL_WRITE, elsewhere).lkey;
+  };
+  local("a local key that was never given", all,
+        [](Setup& s) { return piece(s.client, kNeverGiven); });
   local("a local range that starts before its region", all,
-        [](Pair& pair, Region& region, Domain&) {
-          region = register_part(*pair.client, IBV_ACCESS_LOCAL_WRITE);
-          return ibv_sge{pair.client->memory().address(kRegion) - 1, 100, region->lkey};
-        });
-  local("a local range that ends past its region", all, [](Pair& pair, Region& region, Domain&) {
-    region = register_part(*pair.client, IBV_ACCESS_LOCAL_WRITE);
-    return ibv_sge{pair.client->memory().address(kRegion), kRegionSize + 1, region->lkey};
-  });
-  local("a local range that wraps around", all, [](Pair& pair, Region&, Domain&) {
-    return ibv_sge{~std::uint64_t{3}, 100, pair.client->memory().mr()->lkey};
+        [&](Setup& s) { return piece(s.client, writable(s), 100, 1); });
+  local("a local range that ends past its region", all,
+        [&](Setup& s) { return piece(s.client, writable(s), kRegionSize + 1); });
+  local("a local range that wraps around", all, [](Setup& s) {
+    return ibv_sge{~std::uint64_t{3}, 100, s.client.memory().mr()->lkey};
   });
   local("a local key of another protection domain", all,
-        [](Pair& pair, Region& region, Domain& domain) {
-          domain = own(ibv_alloc_pd(pair.client->context()), "ibv_alloc_pd");
-          region = register_part(*pair.client, IBV_ACCESS_LOCAL_WRITE, domain.get());
-          return ibv_sge{pair.client->memory().address(kRegion), 100, region->lkey};
-        });
-  local("a local key of a region that is gone", all, [](Pair& pair, Region& region, Domain&) {
-    region = register_part(*pair.client, IBV_ACCESS_LOCAL_WRITE);
-    const std::uint32_t lkey = region->lkey;
-    region.reset();
-    return ibv_sge{pair.client->memory().address(kRegion), 100, lkey};
+        [&](Setup& s) { return piece(s.client, writable(s, true)); });
+  local("a local key of a region that is gone", all, [&](Setup& s) {
+    const std::uint32_t lkey = writable(s);
+    s.region.reset();
+    return piece(s.client, lkey);
   });
   local("a local key without local write", {IBV_WR_RDMA_READ},
-        [](Pair& pair, Region& region, Domain&) {
-          region = register_part(*pair.client, 0);
-          return ibv_sge{pair.client->memory().address(kRegion), 100, region->lkey};
-        });
+        [](Setup& s) { return piece(s.client, s.part(s.client, 0).lkey); });
 }
 
 // The server posts this receive; the client sends `length` bytes, and then more.
 void refuse_receive(Suite& suite, const std::string& what, ibv_wc_status status,
-                    std::uint32_t length, const std::function<ibv_sge(Pair&, Region&)>& make) {
+                    std::uint32_t length, const std::function<ibv_sge(Setup&)>& make) {
   suite.run(what, [&] {
-    Pair pair = suite.connector().connect();
-    Region region;
-    const ibv_sge sge = make(pair, region);
+    Setup s(suite);
+    Pair& pair = s.pair;
+    const ibv_sge sge = make(s);
     Receive receive({sge}, Endpoint::new_wr_id());
     require_zero(post(pair.server->qp(), receive), "ibv_post_recv");
     post_receives(pair);
@@ -246,20 +232,14 @@ void receive_refusals(Suite& suite) {
     refuse_receive(suite,
                    "a message of " + std::to_string(length) + " bytes for a receive of " +
                        std::to_string(room),
-                   IBV_WC_LOC_LEN_ERR, length, [room = room](Pair& pair, Region&) {
-                     return ibv_sge{pair.server->memory().address(kRegion), room,
-                                    pair.server->memory().mr()->lkey};
+                   IBV_WC_LOC_LEN_ERR, length, [room = room](Setup& s) {
+                     return piece(s.server, s.server.memory().mr()->lkey, room);
                    });
   }
   refuse_receive(suite, "a receive with a key that was never given", IBV_WC_LOC_PROT_ERR, 100,
-                 [](Pair& pair, Region&) {
-                   return ibv_sge{pair.server->memory().address(kRegion), 100, 0xfffffe00U};
-                 });
+                 [](Setup& s) { return piece(s.server, kNeverGiven); });
   refuse_receive(suite, "a receive into a region without local write", IBV_WC_LOC_PROT_ERR, 100,
-                 [](Pair& pair, Region& region) {
-                   region = register_part(*pair.server, 0);
-                   return ibv_sge{pair.server->memory().address(kRegion), 100, region->lkey};
-                 });
+                 [](Setup& s) { return piece(s.server, s.part(s.server, 0).lkey); });
   suite.run("a message that finds no receive", [&] {
     Pair pair = suite.connector().connect();
     for (unsigned at = 0; at < kReceives; ++at) {
