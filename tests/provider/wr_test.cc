@@ -2,6 +2,7 @@
 // Posting through struct ibv_qp_ex.
 
 #include <numeric>
+#include <tuple>
 
 #include "fixture.hpp"
 
@@ -127,51 +128,36 @@ TEST_F(WrTest, EveryOperationArrives) {
   ASSERT_EQ(ibv_wr_complete(ex_), 0);
   EXPECT_EQ(fake().send_doorbells, 1U);
 
-  SendEntry entry = done();
-  EXPECT_EQ(entry.head.wr_id, 1U);
-  EXPECT_EQ(entry.head.opcode, WEFT_OP_SEND);
-  EXPECT_EQ(entry.head.flags, WEFT_WR_SIGNALED | WEFT_WR_SOLICITED);
-  ASSERT_EQ(entry.sges.size(), 2U);
-  EXPECT_EQ(entry.sges[1].lkey, 6U);
-  entry = done();
-  EXPECT_EQ(entry.head.opcode, WEFT_OP_SEND_IMM);
-  EXPECT_EQ(entry.head.flags, 0);
-  EXPECT_EQ(entry.head.ex, 0x1111U);
-  ASSERT_EQ(entry.sges.size(), 1U);
-  EXPECT_EQ(entry.sges[0].addr, 1U);
-  EXPECT_EQ(entry.sges[0].length, 2U);
-  EXPECT_EQ(entry.sges[0].lkey, 3U);
-  entry = done();
-  EXPECT_EQ(entry.head.opcode, WEFT_OP_SEND_INV);
-  EXPECT_EQ(entry.head.ex, 0x2222U);
-  EXPECT_TRUE(entry.sges.empty());
-  entry = done();
-  EXPECT_EQ(entry.head.opcode, WEFT_OP_WRITE);
-  EXPECT_EQ(entry.head.flags, WEFT_WR_FENCE);
-  EXPECT_EQ(entry.head.remote_addr, 0x123456789abcU);
-  EXPECT_EQ(entry.head.rkey, 0xcafeU);
-  entry = done();
-  EXPECT_EQ(entry.head.opcode, WEFT_OP_WRITE_IMM);
-  EXPECT_EQ(entry.head.remote_addr, 0x123456789abdU);
-  EXPECT_EQ(entry.head.ex, 0x3333U);
-  entry = done();
-  EXPECT_EQ(entry.head.opcode, WEFT_OP_READ);
-  EXPECT_EQ(entry.head.remote_addr, 0x123456789abeU);
-  EXPECT_EQ(entry.head.rkey, 0xcaffU);
-  entry = done();
-  EXPECT_EQ(entry.head.opcode, WEFT_OP_CMP_SWP);
-  EXPECT_EQ(entry.head.remote_addr, 0x1008U);
-  EXPECT_EQ(entry.head.atomic.operands.compare_add, 10U);
-  EXPECT_EQ(entry.head.atomic.operands.swap, 20U);
-  ASSERT_EQ(entry.sges.size(), 1U);
-  EXPECT_EQ(entry.sges[0].length, 8U);
-  entry = done();
-  EXPECT_EQ(entry.head.opcode, WEFT_OP_FETCH_ADD);
-  EXPECT_EQ(entry.head.atomic.operands.compare_add, 30U);
-  entry = done();
-  EXPECT_EQ(entry.head.wr_id, 9U);
-  EXPECT_EQ(entry.head.opcode, WEFT_OP_LOCAL_INV);
-  EXPECT_EQ(entry.head.ex, 0x4444U);
+  // Number, operation, flags, key or immediate data, and the peer's memory.
+  using Head = std::tuple<uint64_t, int, int, uint32_t, uint64_t, uint32_t>;
+  const Head expected[] = {
+      {1, WEFT_OP_SEND, WEFT_WR_SIGNALED | WEFT_WR_SOLICITED, 0, 0, 0},
+      {2, WEFT_OP_SEND_IMM, 0, 0x1111, 0, 0},
+      {3, WEFT_OP_SEND_INV, 0, 0x2222, 0, 0},
+      {4, WEFT_OP_WRITE, WEFT_WR_FENCE, 0, 0x123456789abc, 0xcafe},
+      {5, WEFT_OP_WRITE_IMM, 0, 0x3333, 0x123456789abd, 0xcafe},
+      {6, WEFT_OP_READ, 0, 0, 0x123456789abe, 0xcaff},
+      {7, WEFT_OP_CMP_SWP, 0, 0, 0x1008, 0xcafe},
+      {8, WEFT_OP_FETCH_ADD, 0, 0, 0x1010, 0xcafe},
+      {9, WEFT_OP_LOCAL_INV, 0, 0x4444, 0, 0},
+  };
+  std::vector<SendEntry> got;
+  for (const Head& one : expected) {
+    const weft_sq_wr& head = got.emplace_back(done()).head;
+    EXPECT_EQ(Head(head.wr_id, head.opcode, head.flags, head.ex, head.remote_addr, head.rkey), one);
+  }
+  ASSERT_EQ(got[0].sges.size(), 2U);
+  EXPECT_EQ(got[0].sges[1].lkey, 6U);
+  ASSERT_EQ(got[1].sges.size(), 1U);
+  EXPECT_EQ(got[1].sges[0].addr, 1U);
+  EXPECT_EQ(got[1].sges[0].length, 2U);
+  EXPECT_EQ(got[1].sges[0].lkey, 3U);
+  EXPECT_TRUE(got[2].sges.empty());
+  EXPECT_EQ(got[6].head.atomic.operands.compare_add, 10U);
+  EXPECT_EQ(got[6].head.atomic.operands.swap, 20U);
+  ASSERT_EQ(got[6].sges.size(), 1U);
+  EXPECT_EQ(got[6].sges[0].length, 8U);
+  EXPECT_EQ(got[7].head.atomic.operands.compare_add, 30U);
   EXPECT_TRUE(fake().sq.empty());
 }
 
