@@ -19,6 +19,8 @@ struct End {
   bool stuck = false;   // nor by being killed
   int signal = 0;       // it died of this one, of somebody else's
   int status = 0;
+
+  bool good() const { return !killed && signal == 0 && status == 0; }
 };
 
 class Child {

@@ -5,7 +5,6 @@
 #include <list>
 #include <thread>
 
-#include "chance.h"
 #include "counts.h"
 #include "event.h"
 #include "parts.h"

@@ -14,7 +14,6 @@
 #include "child.h"
 #include "descriptor.h"
 #include "parts.h"
-#include "scenarios.h"
 
 namespace rdma::torture {
 namespace {
@@ -245,7 +244,7 @@ std::string recovered(const Scenario& scenario, const Options& options, const st
     return left;
   }
   const End normal = run(scenario, options, 0, limit * 4);
-  if (normal.killed || normal.signal != 0 || normal.status != kWentWell) {
+  if (!normal.good()) {
     return "without a failure it does not work any more (status " + std::to_string(normal.status) +
            ", signal " + std::to_string(normal.signal) + (normal.killed ? ", no end)" : ")");
   }
@@ -286,7 +285,7 @@ void fail_each(const Scenario& scenario, const Options& options) {
   const std::string before = resources();
   const Clock::time_point begin = Clock::now();
   const End normal = run(scenario, options, 0, std::chrono::seconds(120));
-  if (normal.killed || normal.signal != 0 || normal.status != kWentWell) {
+  if (!normal.good()) {
     report(std::string("faults in: ") + scenario.name, 1, "",
            "it does not even work without a failure");
     return;

@@ -38,6 +38,20 @@ inline Connector connector_of(const Options& options) {
 void report(const std::string& what, std::uint64_t count, const std::string& outcome,
             const std::string& failure);
 
+// A piece of what a program does with the device, which can fail somewhere.
+using Body = std::function<void()>;
+
+struct Scenario {
+  const char* name;
+  // Does what comes before, and returns the piece itself, which throws when a call fails. It
+  // runs once, in a process of its own: what a failed call leaves, the process's end clears.
+  std::function<Body(const Options& options)> prepare;
+  // Clears what a process's end does not, once nothing is to fail any more; or empty.
+  std::function<void()> after;
+};
+
+const std::vector<Scenario>& scenarios();
+
 // Scenarios whose allocations and copies fail one after the other.
 void faults(const Options& options);
 // Scenarios over and over again, whatever becomes of each.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "scenarios.h"
+// What a program does with the device, in pieces that each can fail somewhere.
 
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "netns.h"
+#include "parts.h"
 
 namespace rdma::torture {
 namespace {

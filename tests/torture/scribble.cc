@@ -265,8 +265,7 @@ void scribble(const Options& options) {
     unconnected += !ended.killed && ended.signal == 0 && ended.status != 0 ? 1U : 0U;
   }
   const End ended = bystander.end(kGrace);
-  const bool good = !ended.killed && ended.signal == 0 && ended.status == 0;
-  if (why.empty() && !good) {
+  if (why.empty() && !ended.good()) {
     why = "the process beside it went wrong, status " + std::to_string(ended.status) + ", signal " +
           std::to_string(ended.signal);
   }
@@ -278,7 +277,7 @@ void scribble(const Options& options) {
          std::to_string(board.requests) + " times what looks like a work request", "");
   report("doorbells rung meanwhile", board.doorbells, "answered", "");
   report("transfers beside the scribblers", board.transfers, "every byte right",
-         good ? "" : "the bystander failed; see above");
+         ended.good() ? "" : "the bystander failed; see above");
 }
 
 }  // namespace rdma::torture

@@ -44,8 +44,7 @@ void parent_goes_on(Suite& suite) {
   send_checked(*pair.client, *pair.server, kLength);
   write_and_read(pair);
   there = Descriptor();
-  const End end = child.end(kPatience);
-  require(!end.killed && end.signal == 0 && end.status == 0, "the child went wrong");
+  require(child.end(kPatience).good(), "the child went wrong");
   check_all(*pair.client, *pair.server);
   send_checked(*pair.server, *pair.client, kLength);
   write_and_read(pair);

@@ -64,7 +64,7 @@ ibv_wc reach(const Pair& pair, ibv_wr_opcode opcode) {
   return client.next_send();
 }
 
-void allowed(Suite& suite, ibv_wr_opcode opcode, const char* where,
+void allowed(Suite& suite, ibv_wr_opcode opcode, const std::string& where,
              const std::function<Pair()>& make) {
   suite.run(std::string(name_of(opcode)) + " is carried out " + where, [&] {
     const Pair pair = make();
@@ -77,7 +77,7 @@ void allowed(Suite& suite, ibv_wr_opcode opcode, const char* where,
   });
 }
 
-void refused(Suite& suite, ibv_wr_opcode opcode, unsigned rights, const char* where) {
+void refused(Suite& suite, ibv_wr_opcode opcode, unsigned rights, const std::string& where) {
   suite.run(std::string(name_of(opcode)) + " is refused " + where, [&] {
     const Pair pair = pair_with(suite, rights);
     const ibv_wc done = reach(pair, opcode);
@@ -107,26 +107,19 @@ void just_made(Suite& suite) {
 void rights_cases(Suite& suite) {
   suite.group("rights of the queue pair", [&] {
     suite.run("a new one is in INIT and grants all", [&] { just_made(suite); });
-    allowed(suite, IBV_WR_RDMA_READ, "with the right to reads alone",
-            [&] { return pair_with(suite, kRead); });
-    allowed(suite, IBV_WR_RDMA_WRITE, "with the right to writes alone",
-            [&] { return pair_with(suite, kWrite); });
-    allowed(suite, IBV_WR_ATOMIC_FETCH_AND_ADD, "with the right to atomics alone",
-            [&] { return pair_with(suite, kAtomic); });
-    for (const ibv_wr_opcode opcode :
-         {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE, IBV_WR_ATOMIC_FETCH_AND_ADD}) {
+    for (const auto& [opcode, right, kind] : {std::tuple{IBV_WR_RDMA_READ, kRead, "reads"},
+                                              {IBV_WR_RDMA_WRITE, kWrite, "writes"},
+                                              {IBV_WR_ATOMIC_FETCH_AND_ADD, kAtomic, "atomics"}}) {
+      const std::string of = std::string("the right to ") + kind;
+      allowed(suite, opcode, "with " + of + " alone",
+              [&suite, right = right] { return pair_with(suite, right); });
       allowed(suite, opcode, "with what rdma_cm sets", [&] { return pair_of_rdma_cm(suite); });
       refused(suite, opcode, 0, "once all rights are taken away");
-    }
-    refused(suite, IBV_WR_RDMA_READ, kWrite | kAtomic, "without the right to reads");
-    refused(suite, IBV_WR_RDMA_WRITE, kRead | kAtomic, "without the right to writes");
-    refused(suite, IBV_WR_ATOMIC_FETCH_AND_ADD, kRead | kWrite, "without the right to atomics");
-    refused(suite, IBV_WR_ATOMIC_FETCH_AND_ADD, kRead, "with the right to reads alone");
-    refused(suite, IBV_WR_ATOMIC_FETCH_AND_ADD, kWrite, "with the right to writes alone");
-    for (const ibv_wr_opcode opcode :
-         {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE, IBV_WR_ATOMIC_FETCH_AND_ADD}) {
+      refused(suite, opcode, (kRead | kWrite | kAtomic) & ~right, "without " + of);
       refused(suite, opcode, IBV_ACCESS_LOCAL_WRITE, "without any right");
     }
+    refused(suite, IBV_WR_ATOMIC_FETCH_AND_ADD, kRead, "with the right to reads alone");
+    refused(suite, IBV_WR_ATOMIC_FETCH_AND_ADD, kWrite, "with the right to writes alone");
   });
 }
 
