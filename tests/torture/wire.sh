@@ -32,24 +32,27 @@ for device in weft0 weft1; do
 	echo off >/sys/class/infiniband/$device/weft/user_timeout
 done
 
+# at_ends COMMAND...: for both ends of each link, with host and link behind it.
+at_ends() {
+	local host link
+	for host in A B; do
+		for link in $links; do "$@" "$host" "$link" || return; done
+	done
+}
 # netem DISCIPLINE...: on both ends of each link; nothing: none.
 netem() {
-	local host link
-	for host in A B; do
-		for link in $links; do
-			tc -n $host qdisc del dev "$link" root 2>/dev/null
-			(($# == 0)) || tc -n $host qdisc add dev "$link" root netem limit 10000 "$@" || return
-		done
-	done
+	local discipline=("$@")
+	at_ends set_netem
 }
+set_netem() {
+	tc -n "$1" qdisc del dev "$2" root 2>/dev/null
+	((${#discipline[@]} == 0)) || tc -n "$1" qdisc add dev "$2" root netem limit 10000 "${discipline[@]}"
+}
+# set_link OPTION VALUE HOST LINK
+set_link() { ip -n "$3" link set "$4" "$1" "$2"; }
 # segments_in_packet N: TCP hands so many at most to the wire as one. By default a train of many, which
 # netem would lose or double as a whole.
-segments_in_packet() {
-	local host link
-	for host in A B; do
-		for link in $links; do ip -n "$host" link set "$link" gso_max_segs "$1" || return; done
-	done
-}
+segments_in_packet() { at_ends set_link gso_max_segs "$1"; }
 
 # counted FIELD: what both hosts together have counted: TCP, SCTP (Sctp...) or the devices (rx_...).
 counted() {
@@ -98,12 +101,7 @@ over "all of them" TcpInCsumErrors SctpChecksumErrors "segments refused for thei
 # --- MTU and routes change meanwhile ---
 check "packets of many segments" segments_in_packet 65535
 changes=/run/changes
-set_mtu() {
-	local host link
-	for host in A B; do
-		for link in $links; do ip -n $host link set "$link" mtu "$1"; done
-	done
-}
+set_mtu() { at_ends set_link mtu "$1"; }
 echo 0 >$changes
 change() {
 	local n=0 mtu
