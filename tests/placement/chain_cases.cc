@@ -28,10 +28,7 @@ class Placer {
 // Adds a transfer of one extent at each end, at fresh places.
 Transfer simple(ibv_wr_opcode opcode, Placer& local, Placer& remote, std::uint32_t size,
                 unsigned flags = IBV_SEND_SIGNALED) {
-  return {.opcode = opcode,
-          .local = {local.take(size, 1 + size % 3)},
-          .remote = {remote.take(size, 1 + size % 5)},
-          .flags = flags};
+  return {opcode, {local.take(size, 1 + size % 3)}, {remote.take(size, 1 + size % 5)}, flags};
 }
 
 // One chain of the client's, which `fill` makes with places at both ends; and its end.
@@ -122,20 +119,19 @@ void fences(Suite& suite) {
   // The work request behind a read writes the data that the read brought to another place.
   for (const std::uint32_t size : {1U, 4099U, 300007U}) {
     for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_SEND}) {
-      suite.run(
-          "a read of " + std::to_string(size) + " bytes, then fenced opcode " +
-              std::to_string(opcode) + " of what it brought",
-          [&] {
-            const Extent bounce{1U << 20, size};
-            one_chain(suite.pair(), [&](Chain& chain, Placer&, Placer&) {
-              chain.add({.opcode = IBV_WR_RDMA_READ, .local = {bounce}, .remote = {{65537, size}}});
-              chain.add({.opcode = opcode,
-                         .local = {bounce},
-                         .remote = {{(2U << 20) + 3, size}},
-                         .flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE,
-                         .fresh_source = false});
-            });
-          });
+      suite.run("a read of " + std::to_string(size) + " bytes, then fenced opcode " +
+                    std::to_string(opcode) + " of what it brought",
+                [&] {
+                  const Extent bounce{1U << 20, size};
+                  one_chain(suite.pair(), [&](Chain& chain, Placer&, Placer&) {
+                    chain.add({IBV_WR_RDMA_READ, {bounce}, {{65537, size}}});
+                    chain.add({.opcode = opcode,
+                               .local = {bounce},
+                               .remote = {{(2U << 20) + 3, size}},
+                               .flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE,
+                               .fresh_source = false});
+                  });
+                });
     }
   }
   // A read sees what the writes before it on the same queue pair have placed.
@@ -143,7 +139,7 @@ void fences(Suite& suite) {
     suite.run("a write of " + std::to_string(size) + " bytes, read back behind it", [&] {
       const Extent there{65539, size};
       one_chain(suite.pair(), [&](Chain& chain, Placer&, Placer&) {
-        chain.add({.opcode = IBV_WR_RDMA_WRITE, .local = {{1, size}}, .remote = {there}});
+        chain.add({IBV_WR_RDMA_WRITE, {{1, size}}, {there}});
         chain.add({.opcode = IBV_WR_RDMA_READ,
                    .local = {{1U << 20, size}},
                    .remote = {there},
@@ -235,7 +231,7 @@ void random_chains(Suite& suite, unsigned rounds) {
                   const ibv_wr_opcode opcode = kOpcodes.at(suite.random(kOpcodes.size()));
                   const std::uint32_t size = suite.random(kScales.at(suite.random(kScales.size())));
                   const bool is_read = opcode == IBV_WR_RDMA_READ;
-                  Transfer transfer{.opcode = opcode, .local = {}, .remote = {}, .flags = 0};
+                  Transfer transfer{opcode, {}, {}, 0};
                   transfer.local = random_layout(suite, local, size,
                                                  is_read ? read_sges : from.cap().max_send_sge);
                   transfer.remote = opcode == IBV_WR_SEND
@@ -269,14 +265,12 @@ void events(Suite& suite) {
     }
     require_zero(ibv_req_notify_cq(server.recv_cq(), 1), "ibv_req_notify_cq");
     Chain plain(*pair.client, server);
-    plain.add({.opcode = IBV_WR_SEND, .local = {{1, 100}}, .remote = {{1, 100}}});
+    plain.add({IBV_WR_SEND, {{1, 100}}, {{1, 100}}});
     plain.post();
     require(!server.await_event(server.recv_cq(), kQuiet), "an event for an unsolicited message");
     Chain solicited(*pair.client, server);
-    solicited.add({.opcode = IBV_WR_SEND,
-                   .local = {{1001, 100}},
-                   .remote = {{1001, 100}},
-                   .flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED});
+    solicited.add(
+        {IBV_WR_SEND, {{1001, 100}}, {{1001, 100}}, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED});
     solicited.post();
     require(server.await_event(server.recv_cq(), kPatience), "no event for a solicited message");
     require(!server.await_event(server.recv_cq(), kQuiet), "two events for one arming");

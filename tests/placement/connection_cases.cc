@@ -37,8 +37,7 @@ Pair by_steps(const Connector& connector, Caller caller, const std::vector<std::
 
 // A message over it, which arrives.
 void exchange(const Pair& pair) {
-  Chain::run(*pair.client, *pair.server,
-             {.opcode = IBV_WR_SEND, .local = {{1, 5000}}, .remote = {{3, 5000}}});
+  Chain::run(*pair.client, *pair.server, {IBV_WR_SEND, {{1, 5000}}, {{3, 5000}}});
 }
 
 void private_data(Suite& suite) {
@@ -143,8 +142,7 @@ void disconnection(Suite& suite) {
   suite.run("32 connections one after the other", [&] {
     for (unsigned at = 0; at < 32; ++at) {
       const Pair pair = suite.connector().connect(Shape{.arena = 1U << 16});
-      Chain::run(*pair.server, *pair.client,
-                 {.opcode = IBV_WR_SEND, .local = {{1, 333}}, .remote = {{3, 333}}});
+      Chain::run(*pair.server, *pair.client, {IBV_WR_SEND, {{1, 333}}, {{3, 333}}});
     }
   });
   suite.run("16 connections at once", [&] {
@@ -153,8 +151,7 @@ void disconnection(Suite& suite) {
       pairs.push_back(suite.connector().connect(Shape{.arena = 1U << 16}));
     }
     for (const Pair& pair : pairs) {
-      Chain::run(*pair.client, *pair.server,
-                 {.opcode = IBV_WR_RDMA_WRITE, .local = {{1, 3333}}, .remote = {{3, 3333}}});
+      Chain::run(*pair.client, *pair.server, {IBV_WR_RDMA_WRITE, {{1, 3333}}, {{3, 3333}}});
     }
   });
 }

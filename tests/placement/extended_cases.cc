@@ -71,10 +71,9 @@ void immediate(Suite& suite, ibv_wr_opcode opcode) {
   suite.run("between messages without", [&] {
     for (int turn = 0; turn < 20; ++turn) {
       carry(suite.pair(), {opcode, 100, false});
+      Chain::run(*suite.pair().client, *suite.pair().server, {IBV_WR_SEND, {{5, 99}}, {{7, 99}}});
       Chain::run(*suite.pair().client, *suite.pair().server,
-                 {.opcode = IBV_WR_SEND, .local = {{5, 99}}, .remote = {{7, 99}}});
-      Chain::run(*suite.pair().client, *suite.pair().server,
-                 {.opcode = IBV_WR_RDMA_WRITE, .local = {{5, 3000}}, .remote = {{7, 3000}}});
+                 {IBV_WR_RDMA_WRITE, {{5, 3000}}, {{7, 3000}}});
     }
   });
   suite.run("a solicited one wakes who waits for such", [&] {

@@ -17,8 +17,7 @@ constexpr unsigned kMost = 1024;
 
 // A small message must still get through.
 void require_usable(Pair& pair) {
-  Chain::run(*pair.client, *pair.server,
-             {.opcode = IBV_WR_SEND, .local = {{5, 99}}, .remote = {{7, 99}}});
+  Chain::run(*pair.client, *pair.server, {IBV_WR_SEND, {{5, 99}}, {{7, 99}}});
 }
 
 // Posts until the queue is full, which has promised to take so many.

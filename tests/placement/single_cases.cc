@@ -33,9 +33,7 @@ void sizes_and_offsets(Suite& suite, ibv_wr_opcode opcode) {
       if (suite.siw() && opcode == IBV_WR_RDMA_READ && remote == 4093 && size <= 24) {
         continue;  // answers with the wrong bytes of the first page
       }
-      run_one(
-          suite,
-          {.opcode = opcode, .local = {{kBase + local, size}}, .remote = {{kBase + remote, size}}});
+      run_one(suite, {opcode, {{kBase + local, size}}, {{kBase + remote, size}}});
     }
   }
 }
@@ -67,7 +65,7 @@ void gather_and_scatter(Suite& suite, ibv_wr_opcode opcode) {
         }
         const Layout local = scattered(count, step, with_empty);
         const auto size = static_cast<std::uint32_t>(size_of(local));
-        run_one(suite, {.opcode = opcode, .local = local, .remote = {{kBase + 5, size}}});
+        run_one(suite, {opcode, local, {{kBase + 5, size}}});
       }
     }
   }
@@ -82,7 +80,7 @@ void scattered_receives(Suite& suite) {
         // A message that fills the receive, and one that ends in the middle of it.
         const auto full = static_cast<std::uint32_t>(size_of(remote));
         for (const std::uint32_t size : {full, full / 2}) {
-          run_one(suite, {.opcode = IBV_WR_SEND, .local = {{kBase + 3, size}}, .remote = remote});
+          run_one(suite, {IBV_WR_SEND, {{kBase + 3, size}}, remote});
         }
       }
     }
@@ -93,7 +91,7 @@ void scattered_receives(Suite& suite) {
     Layout local = scattered(count, 701, !suite.siw());
     Layout remote = scattered(count - 1, 809, false);
     remote.push_back({kBase + (1U << 20) + 1, 1U << 17});
-    run_one(suite, {.opcode = IBV_WR_SEND, .local = local, .remote = remote});
+    run_one(suite, {IBV_WR_SEND, local, remote});
   }
 }
 
@@ -104,35 +102,29 @@ void inline_payload(Suite& suite, ibv_wr_opcode opcode) {
   }
   const unsigned flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
   for (std::uint32_t size = 0; size <= most; ++size) {
-    run_one(suite, {.opcode = opcode,
-                    .local = {{kBase + 1, size}},
-                    .remote = {{kBase + 3, size}},
-                    .flags = flags});
+    run_one(suite, {opcode, {{kBase + 1, size}}, {{kBase + 3, size}}, flags});
   }
   for (std::size_t count = 2; count <= suite.pair().client->cap().max_send_sge; ++count) {
     const Layout local = scattered(count, 1, !suite.siw());
     const auto size = static_cast<std::uint32_t>(size_of(local));
     if (size <= most) {
-      run_one(suite,
-              {.opcode = opcode, .local = local, .remote = {{kBase + 3, size}}, .flags = flags});
+      run_one(suite, {opcode, local, {{kBase + 3, size}}, flags});
     }
   }
 }
 
 void without_sges(Suite& suite) {
-  run_one(suite, {.opcode = IBV_WR_SEND, .local = {}, .remote = {{kBase, 64}}});
+  run_one(suite, {IBV_WR_SEND, {}, {{kBase, 64}}});
   if (!suite.siw()) {  // which refuses a receive without SGEs
-    run_one(suite, {.opcode = IBV_WR_SEND, .local = {}, .remote = {}});
+    run_one(suite, {IBV_WR_SEND, {}, {}});
   }
-  run_one(suite, {.opcode = IBV_WR_RDMA_WRITE, .local = {}, .remote = {{kBase, 0}}});
-  run_one(suite, {.opcode = IBV_WR_RDMA_READ, .local = {}, .remote = {{kBase, 0}}});
+  run_one(suite, {IBV_WR_RDMA_WRITE, {}, {{kBase, 0}}});
+  run_one(suite, {IBV_WR_RDMA_READ, {}, {{kBase, 0}}});
 }
 
 void larger_receive(Suite& suite) {
   for (const std::uint32_t size : kSizes) {
-    run_one(suite, {.opcode = IBV_WR_SEND,
-                    .local = {{kBase + 1, size}},
-                    .remote = {{kBase + 2, size + 4099}}});
+    run_one(suite, {IBV_WR_SEND, {{kBase + 1, size}}, {{kBase + 2, size + 4099}}});
   }
 }
 

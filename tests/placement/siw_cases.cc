@@ -21,8 +21,7 @@ void siw_cases(Suite& suite) {
         const int error = post(own.qp(), work);
         require(error == EOPNOTSUPP, std::string("ibv_post_send returned ") +
                                          std::to_string(error) + ", not EOPNOTSUPP");
-        Chain::run(*pair.client, *pair.server,
-                   {.opcode = IBV_WR_SEND, .local = {{1, 3000}}, .remote = {{3, 3000}}});
+        Chain::run(*pair.client, *pair.server, {IBV_WR_SEND, {{1, 3000}}, {{3, 3000}}});
       });
     }
   });
