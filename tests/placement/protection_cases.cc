@@ -37,7 +37,7 @@ struct Setup {
 // That many bytes of an end's memory from the region on, or from a little before.
 ibv_sge piece(const Endpoint& end, std::uint32_t lkey, std::uint32_t length = 100,
               std::size_t before = 0) {
-  return {.addr = end.memory().address(kRegion - before), .length = length, .lkey = lkey};
+  return {end.memory().address(kRegion - before), length, lkey};
 }
 
 constexpr unsigned kBehind = 3;

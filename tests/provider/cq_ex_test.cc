@@ -395,7 +395,7 @@ TEST_F(ObjectTest, ParentDomains) {
   qp_attr.cap.max_send_sge = 1;
   Made qp(ibv_create_qp(parent, &qp_attr));
   EXPECT_EQ(qp->pd, parent);
-  ibv_sge sge = {.addr = 1, .length = 2, .lkey = 3};
+  ibv_sge sge = {1, 2, 3};
   ibv_recv_wr recv = recv_wr(1, &sge);
   ibv_recv_wr* bad = nullptr;
   EXPECT_EQ(ibv_post_srq_recv(srq, &recv, &bad), 0);

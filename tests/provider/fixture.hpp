@@ -245,7 +245,7 @@ class QueuePairTest : public ObjectTest {
   ibv_qp* qp_ = nullptr;
   ibv_send_wr* bad_send_ = nullptr;
   ibv_recv_wr* bad_recv_ = nullptr;
-  ibv_sge sge_ = {.addr = 0x1000, .length = 10, .lkey = 5};
+  ibv_sge sge_ = {0x1000, 10, 5};
 };
 
 }  // namespace weft_test

@@ -39,7 +39,7 @@ TEST_F(OperationTest, ImmediateData) {
   EXPECT_TRUE(entry.sges.empty());
 
   char byte = 'x';
-  ibv_sge piece = {.addr = reinterpret_cast<uintptr_t>(&byte), .length = 1, .lkey = 0};
+  ibv_sge piece = {reinterpret_cast<uintptr_t>(&byte), 1, 0};
   wr.sg_list = &piece;
   wr.num_sge = 1;
   wr.send_flags = IBV_SEND_INLINE;
@@ -131,12 +131,10 @@ TEST_F(OperationTest, MemoryWindows) {
   EXPECT_EQ(two->pd, pd_);
 
   // Type 1: the library makes the key.
-  ibv_mw_bind bind = {.wr_id = 11,
-                      .send_flags = IBV_SEND_SIGNALED,
-                      .bind_info = {.mr = mr,
-                                    .addr = reinterpret_cast<uintptr_t>(buffer) + 8,
-                                    .length = 16,
-                                    .mw_access_flags = IBV_ACCESS_REMOTE_READ}};
+  ibv_mw_bind bind = {
+      .wr_id = 11,
+      .send_flags = IBV_SEND_SIGNALED,
+      .bind_info = {mr, reinterpret_cast<uintptr_t>(buffer) + 8, 16, IBV_ACCESS_REMOTE_READ}};
   const uint32_t old_key = one->rkey;
   ASSERT_EQ(ibv_bind_mw(qp_, one, &bind), 0);
   EXPECT_EQ(one->rkey, ibv_inc_rkey(old_key));
@@ -167,10 +165,8 @@ TEST_F(OperationTest, MemoryWindows) {
   fake().set_state(IBV_QPS_RTS);
 
   // Type 2: the user makes the key.
-  ibv_send_wr wr = bind_wr(two, {.mr = mr,
-                                 .addr = reinterpret_cast<uintptr_t>(buffer),
-                                 .length = 64,
-                                 .mw_access_flags = IBV_ACCESS_REMOTE_WRITE});
+  ibv_send_wr wr =
+      bind_wr(two, {mr, reinterpret_cast<uintptr_t>(buffer), 64, IBV_ACCESS_REMOTE_WRITE});
   ASSERT_EQ(post(&wr), 0);
   entry = fetched();
   EXPECT_EQ(entry.head.ex, two->rkey);
@@ -190,10 +186,7 @@ TEST_F(OperationTest, BindsThatCannotBe) {
   Made mr(ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_MW_BIND));
   Made one(ibv_alloc_mw(pd_, IBV_MW_TYPE_1));
   Made two(ibv_alloc_mw(pd_, IBV_MW_TYPE_2));
-  ibv_mw_bind bind = {.bind_info = {.mr = mr,
-                                    .addr = reinterpret_cast<uintptr_t>(buffer),
-                                    .length = 16,
-                                    .mw_access_flags = 0}};
+  ibv_mw_bind bind = {.bind_info = {mr, reinterpret_cast<uintptr_t>(buffer), 16, 0}};
   const uint32_t key = one->rkey;
   ibv_send_wr wr = bind_wr(two, bind.bind_info);
 

@@ -188,9 +188,7 @@ TEST_F(QueuePairTest, StatesThatTakeNoReceive) {
 
 TEST_F(QueuePairTest, EveryOperationArrives) {
   ready();
-  ibv_sge sges[kSendSge] = {{.addr = 1, .length = 2, .lkey = 3},
-                            {.addr = 4, .length = 5, .lkey = 6},
-                            {.addr = 7, .length = 8, .lkey = 9}};
+  ibv_sge sges[kSendSge] = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}};
   ibv_send_wr wr = {.wr_id = 10,
                     .sg_list = sges,
                     .num_sge = 3,
@@ -276,8 +274,7 @@ TEST_F(QueuePairTest, InlinePayload) {
   // More pieces than SGEs are allowed: inline they count as one.
   ibv_sge pieces[5];
   for (uint32_t i = 0; i < 5; i++) {
-    pieces[i] = {
-        .addr = reinterpret_cast<uintptr_t>(&text[size_t{20} * i]), .length = 20, .lkey = 0};
+    pieces[i] = {reinterpret_cast<uintptr_t>(&text[size_t{20} * i]), 20, 0};
   }
   auto wr = send_wr(1, pieces);
   wr.num_sge = 5;
@@ -392,7 +389,7 @@ TEST_F(QueuePairTest, AQueueThatPromisesNothingTakesNothing) {
 TEST_F(QueuePairTest, APromiseCountsWorkRequestsNotBlocks) {
   ready();
   char text[kInline] = {};
-  ibv_sge whole = {.addr = reinterpret_cast<uintptr_t>(text), .length = kInline, .lkey = 0};
+  ibv_sge whole = {reinterpret_cast<uintptr_t>(text), kInline, 0};
   for (int pass = 0; pass < 20; pass++) {
     for (uint32_t i = 0; i < kSendWr; i++) {
       auto wr = send_wr(i, i % 2 == 0 ? &whole : &sge_);
@@ -455,7 +452,7 @@ TEST_F(QueuePairTest, ARefusedDoorbellIsNotRungAgain) {
 
 TEST_F(QueuePairTest, Receives) {
   fake().set_state(IBV_QPS_INIT);
-  ibv_sge sges[2] = {{.addr = 1, .length = 2, .lkey = 3}, {.addr = 4, .length = 5, .lkey = 6}};
+  ibv_sge sges[2] = {{1, 2, 3}, {4, 5, 6}};
   std::vector<ibv_recv_wr> wrs;
   for (size_t i = 0; i <= kRecvWr; i++) {
     wrs.push_back(recv_wr(i, sges, static_cast<int>(i % 3)));

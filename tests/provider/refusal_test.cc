@@ -91,10 +91,7 @@ TEST_F(QueuePairTest, ABindThatFindsNoRoom) {
     ASSERT_EQ(post(&wr), 0);
   }
   const uint32_t key = mw->rkey;
-  ibv_mw_bind bind = {.bind_info = {.mr = mr,
-                                    .addr = reinterpret_cast<uintptr_t>(buffer),
-                                    .length = 16,
-                                    .mw_access_flags = 0}};
+  ibv_mw_bind bind = {.bind_info = {mr, reinterpret_cast<uintptr_t>(buffer), 16, 0}};
   EXPECT_EQ(ibv_bind_mw(qp_, mw, &bind), ENOMEM);
   EXPECT_EQ(mw->rkey, key);
 }

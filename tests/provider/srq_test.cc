@@ -39,9 +39,7 @@ class SrqTest : public QueuePairTest {
 };
 
 TEST_F(SrqTest, Receives) {
-  ibv_sge sges[kMaxSge + 1] = {{.addr = 1, .length = 2, .lkey = 3},
-                               {.addr = 4, .length = 5, .lkey = 6},
-                               {.addr = 7, .length = 8, .lkey = 9}};
+  ibv_sge sges[kMaxSge + 1] = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}};
   std::vector<ibv_recv_wr> wrs;
   for (size_t i = 0; i <= kEntries; i++) {
     wrs.push_back(recv_wr(100 + i, sges, static_cast<int>(i % (kMaxSge + 1))));

@@ -88,7 +88,7 @@ class ThreadsTest : public ObjectTest {
       wr.sg_list = sges;
       wr.num_sge = static_cast<int>(i % 5);
       if (i % 7 == 0) {
-        sges[0] = {.addr = reinterpret_cast<uintptr_t>(text), .length = sizeof(text), .lkey = 0};
+        sges[0] = {reinterpret_cast<uintptr_t>(text), sizeof(text), 0};
         wr.num_sge = 1;
         wr.send_flags = IBV_SEND_INLINE;
       }
@@ -115,7 +115,7 @@ class ThreadsTest : public ObjectTest {
     }
   }
   void post_receives(uint64_t first) {
-    ibv_sge sge = {.addr = 1, .length = 2, .lkey = 3};
+    ibv_sge sge = {1, 2, 3};
     for (uint32_t i = 0; i < kEach; i++) {
       ibv_recv_wr wr = recv_wr(first + i, &sge);
       ibv_recv_wr* bad = nullptr;

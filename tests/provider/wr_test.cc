@@ -93,8 +93,7 @@ TEST_F(WrTest, WhatCantBeHadIsRefused) {
 }
 
 TEST_F(WrTest, EveryOperationArrives) {
-  const ibv_sge sges[2] = {{.addr = 1, .length = 2, .lkey = 3},
-                           {.addr = 4, .length = 5, .lkey = 6}};
+  const ibv_sge sges[2] = {{1, 2, 3}, {4, 5, 6}};
   ASSERT_TRUE(fake().sq.go_idle());
   ibv_wr_start(ex_);
   begin(1, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED);
@@ -165,8 +164,7 @@ TEST_F(WrTest, BindMemoryWindow) {
   char buffer[64];
   Made mr(ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_MW_BIND));
   Made mw(ibv_alloc_mw(pd_, IBV_MW_TYPE_2));
-  const ibv_mw_bind_info info = {
-      .mr = mr, .addr = 0x100, .length = 0x20, .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+  const ibv_mw_bind_info info = {mr, 0x100, 0x20, IBV_ACCESS_REMOTE_WRITE};
   ibv_wr_start(ex_);
   begin(1, IBV_SEND_SIGNALED);
   ibv_wr_bind_mw(ex_, mw, ibv_inc_rkey(mw->rkey), &info);

@@ -32,7 +32,7 @@ Memory::Memory(ibv_pd* pd, std::size_t size, int access)
 std::vector<ibv_sge> Memory::sges(const Layout& layout) const {
   std::vector<ibv_sge> list;
   for (const Extent& extent : layout) {
-    list.push_back({.addr = address(extent.offset), .length = extent.length, .lkey = mr_->lkey});
+    list.push_back({address(extent.offset), extent.length, mr_->lkey});
   }
   return list;
 }

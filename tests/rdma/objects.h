@@ -55,11 +55,7 @@ inline ibv_qp_init_attr queue_pair(ibv_cq* cq, std::uint32_t sends, std::uint32_
   ibv_qp_init_attr init{};
   init.send_cq = init.recv_cq = cq;
   init.qp_type = IBV_QPT_RC;
-  init.cap = {.max_send_wr = sends,
-              .max_recv_wr = receives,
-              .max_send_sge = 1,
-              .max_recv_sge = 1,
-              .max_inline_data = 0};
+  init.cap = {sends, receives, 1, 1, 0};
   return init;
 }
 

@@ -235,12 +235,10 @@ void every_operation(const Pair& pair) {
 
   const auto window = own(ibv_alloc_mw(from.pd(), IBV_MW_TYPE_2), "ibv_alloc_mw");
   Work bind(IBV_WR_BIND_MW);
-  bind.bind_mw = {.mw = window.get(),
-                  .rkey = ibv_inc_rkey(window->rkey),
-                  .bind_info = {.mr = from.memory().mr(),
-                                .addr = from.memory().address(0),
-                                .length = 4096,
-                                .mw_access_flags = IBV_ACCESS_REMOTE_WRITE}};
+  bind.bind_mw = {
+      .mw = window.get(),
+      .rkey = ibv_inc_rkey(window->rkey),
+      .bind_info = {from.memory().mr(), from.memory().address(0), 4096, IBV_ACCESS_REMOTE_WRITE}};
   from.carry_out(bind);
   Work invalidate(IBV_WR_LOCAL_INV);
   invalidate.invalidate_rkey = bind.bind_mw.rkey;

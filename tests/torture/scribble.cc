@@ -159,9 +159,7 @@ class Scribbler {
       work.flags &= static_cast<std::uint8_t>(~WEFT_WR_INLINE);
     }
     for (weft_sge& sge : work.sge) {
-      sge = {.addr = address(),
-             .length = random(4) != 0 ? static_cast<std::uint32_t>(random(65536)) : word(),
-             .lkey = key()};
+      sge = {address(), random(4) != 0 ? static_cast<std::uint32_t>(random(65536)) : word(), key()};
     }
     const std::size_t blocks = (ring.count * 4 - WEFT_RING_OFFSET) / sizeof(work);
     if (blocks == 0) {

@@ -29,9 +29,8 @@ using weft::SendRing;
 std::vector<weft_sge> some_sges(uint32_t count, uint64_t seed) {
   std::vector<weft_sge> sges(count);
   for (uint32_t i = 0; i < count; i++) {
-    sges[i] = {.addr = seed * 1000 + i,
-               .length = static_cast<uint32_t>(seed + i),
-               .lkey = static_cast<uint32_t>(seed ^ (i << 8))};
+    sges[i] = {seed * 1000 + i, static_cast<uint32_t>(seed + i),
+               static_cast<uint32_t>(seed ^ (i << 8))};
   }
   return sges;
 }
@@ -150,9 +149,7 @@ TEST_P(SendRingTest, EveryInlineLengthAtEveryPosition) {
       for (int i = 0; i < 4; i++) {
         const auto take =
             i == 3 ? bytes - done : static_cast<uint32_t>(random() % (bytes - done + 1));
-        pieces[i] = {.addr = reinterpret_cast<uintptr_t>(payload.data()) + done,
-                     .length = take,
-                     .lkey = 0xdead};
+        pieces[i] = {reinterpret_cast<uintptr_t>(payload.data()) + done, take, 0xdead};
         done += take;
       }
       ASSERT_TRUE(ring_.push_inline(request(bytes), pieces, 4, bytes));
@@ -382,7 +379,7 @@ TEST_P(SendRingTest, SingleBlocksAtEveryPosition) {
     wr.num_blocks = 77;  // filled in by the ring
     wr.num_sge = 99;
     wr.inline_len = 5;
-    wr.atomic.result = {.addr = wr_id * 11, .length = 8, .lkey = 13};
+    wr.atomic.result = {wr_id * 11, 8, 13};
     wr.atomic.operands = {.compare_add = wr_id * 17, .swap = wr_id * 19};
     ASSERT_TRUE(ring_.push_block(wr, num_sge));
     const SendEntry entry = through(wr_id);

@@ -114,7 +114,7 @@ void used_by_its_owner(const Pair& pair, Region& region) {
   constexpr std::uint32_t kSecond = 9000;
   constexpr std::uint32_t kWhole = kFirst + kSecond;
   const auto piece = [&](std::uint64_t at, std::uint32_t length) {
-    return ibv_sge{.addr = kIova + at, .length = length, .lkey = region.mr()->lkey};
+    return ibv_sge{kIova + at, length, region.mr()->lkey};
   };
   const std::vector<ibv_sge> pieces = {piece(3, kFirst), piece(4 * kPage, kSecond)};
   const std::span<std::uint8_t> held = region.buffer().region();

@@ -44,10 +44,7 @@ Owned<ibv_mr> region_of(const Endpoint& server, Bytes* bytes) {
 }
 
 ibv_mw_bind_info all_of(ibv_mr* region) {
-  return {.mr = region,
-          .addr = kAddress,
-          .length = region->length,
-          .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+  return {region, kAddress, region->length, IBV_ACCESS_REMOTE_WRITE};
 }
 
 // The state of the server at the beginning of a round.

@@ -27,10 +27,7 @@ Region region_of(const Endpoint& server,
 // The range that a window is bound to; length 0 and no region: nothing.
 ibv_mw_bind_info shown(const Endpoint& server, ibv_mr* region, unsigned access = kBoth,
                        std::size_t offset = kTarget, std::uint64_t length = kShown) {
-  return {.mr = region,
-          .addr = server.memory().address(offset),
-          .length = length,
-          .mw_access_flags = access};
+  return {region, server.memory().address(offset), length, access};
 }
 
 // Posts by the extended interface where the queue pair has it, or else by ibv_post_send.
