@@ -7,14 +7,9 @@ namespace rdma {
 namespace {
 
 const char* name_of(ibv_wr_opcode opcode) {
-  switch (opcode) {
-    case IBV_WR_RDMA_WRITE:
-      return "RDMA write";
-    case IBV_WR_RDMA_READ:
-      return "RDMA read";
-    default:
-      return "send";
-  }
+  return opcode == IBV_WR_RDMA_WRITE  ? "RDMA write"
+         : opcode == IBV_WR_RDMA_READ ? "RDMA read"
+                                      : "send";
 }
 
 }  // namespace

@@ -82,17 +82,11 @@ TEST(Ddp, EncodesWhatTsharkDecoded) {
 }
 
 u8 queue_of(u8 opcode) {
-  switch (opcode) {
-    case WEFT_RDMAP_READ_REQ:
-    case WEFT_RDMAP_ATOMIC_REQ:
-      return WEFT_QN_READ_REQ;
-    case WEFT_RDMAP_TERMINATE:
-      return WEFT_QN_TERMINATE;
-    case WEFT_RDMAP_ATOMIC_RESP:
-      return WEFT_QN_ATOMIC_RESP;
-    default:
-      return WEFT_QN_SEND;
-  }
+  const bool asks = opcode == WEFT_RDMAP_READ_REQ || opcode == WEFT_RDMAP_ATOMIC_REQ;
+  return asks                               ? WEFT_QN_READ_REQ
+         : opcode == WEFT_RDMAP_TERMINATE   ? WEFT_QN_TERMINATE
+         : opcode == WEFT_RDMAP_ATOMIC_RESP ? WEFT_QN_ATOMIC_RESP
+                                            : WEFT_QN_SEND;
 }
 
 TEST(Ddp, EveryOpcodeRoundTrips) {

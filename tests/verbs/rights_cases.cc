@@ -12,14 +12,9 @@ constexpr unsigned kAtomic = IBV_ACCESS_REMOTE_ATOMIC;
 constexpr std::uint32_t kLength = 8;
 
 const char* name_of(ibv_wr_opcode opcode) {
-  switch (opcode) {
-    case IBV_WR_RDMA_READ:
-      return "a read";
-    case IBV_WR_RDMA_WRITE:
-      return "a write";
-    default:
-      return "an atomic operation";
-  }
+  return opcode == IBV_WR_RDMA_READ    ? "a read"
+         : opcode == IBV_WR_RDMA_WRITE ? "a write"
+                                       : "an atomic operation";
 }
 
 unsigned query_rights(const Endpoint& end) {
