@@ -1,19 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 // Connections in numbers: one after the other, and many at once. Over each, the client sends a
-// message, reads the server's memory with as many RDMA reads as it is told, and gets the message
-// back; both ends check every byte, and what was agreed on as to reads. Each end tells the seed of
-// its bytes in the handshake's private data, so that bytes of another connection are seen to be.
-//
-// "abandon" gives a connection up while the peer's answer is awaited, and wants to be told at once.
-// "listen" listens on PORTS ports, and wants the last tenth of them to take as long as the second,
-// since a list of all ports would make each call take longer than the one before. What counts is
-// the call that nine in ten exceed: a busy machine makes many of them longer, but seldom all. Where
-// the machine was busy for the whole of a tenth, a later round tells: each tenth counts by its
-// best.
-// "beside" is a client whose one thread disconnects while another destroys the queue pair. Each end
-// of the two is right; it is the kernel that may use the queue pair behind its end.
-//
-// The last line says how many connections did all that; the status is 0 if each did.
+// message, reads the server's memory, and gets the message back; both ends check every byte, and
+// the reads that were agreed on. Each end tells the seed of its bytes in its private data, so that
+// bytes of another connection show. The usage is at the end of the file.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -184,6 +173,9 @@ class Side {
     return verdict(connections);
   }
 
+  // Wants the last tenth of that many calls to take as long as the second: a list of all ports
+  // would make each call take longer than the one before. A busy machine makes many calls longer,
+  // but seldom nine in ten, nor in each round.
   int listen(int ports) {
     if (where_.resolve().get()->sa_family != AF_INET || ports < kFewestPorts ||
         ports > kMostPorts) {
@@ -207,6 +199,8 @@ class Side {
     return 1;
   }
 
+  // One thread disconnects while another destroys the queue pair: each end is right, and the kernel
+  // may use the queue pair behind its end.
   int connect_beside(int connections) {
     beside_ = true;
     return connect(connections, 1);

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// Many inputs to a fuzz target in one process: each is an input of the corpus with a few random
-// changes. libFuzzer looks for inputs that reach new code, which costs more time than the target
-// itself; this one only tries them, as many as it can, and counts. The sanitizers are the same.
-//
-//     TARGET_frames CORPUS SEED COUNT CRASH    the input that fails is written to CRASH
-//
-// It ends with a line "NUMBER inputs in SECONDS s".
+// TARGET_frames CORPUS SEED COUNT CRASH: tries COUNT inputs of the corpus with a few random changes
+// each, which takes less time than libFuzzer's search for new code. The input that fails goes to
+// CRASH. The last line is "NUMBER inputs in SECONDS s".
 #include <sanitizer/common_interface_defs.h>
 #include <sys/time.h>
 #include <unistd.h>

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
-// Checks large messages between two machines whose sender may have lent its pages to TCP.
+// Checks large messages between two machines whose sender may have lent its pages to TCP. A buffer
+// is overwritten as soon as its work request is complete: if TCP sent it again, the server would
+// see it.
 //
 //   lending server ADDRESS                checks what comes, from any number of clients, for ever
-//   lending client ADDRESS NUMBER [huge]  sends NUMBER messages of changing size, kind and layout,
-//                                         from huge pages
+//   lending client ADDRESS NUMBER [huge]  sends NUMBER messages of many sizes, from huge pages
 //   lending hold ADDRESS CUT MEND         as client; then runs CUT, which holds up the cable, and
 //                                         posts: nothing completes before MEND has mended it
-//   lending leave ADDRESS CUT NUMBER      the same on NUMBER connections, and then waits for ever,
-//                                         to be killed
-//   lending alone ADDRESS NUMBER          as client, but a message is posted when all is known of
-//                                         the one before
-//
-// A buffer is overwritten as soon as its work request is known to be complete: if TCP sent it
-// again after that, the server would see it.
+//   lending leave ADDRESS CUT NUMBER      the same on NUMBER connections, and waits to be killed
+//   lending alone ADDRESS NUMBER          as client, with one message at a time
 #include <unistd.h>
 
 #include <array>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// Connects two hosts by rdma_cm and checks, byte by byte, that RDMA writes, RDMA reads and
-// sends place what they carry where it belongs and nowhere else, and that what must be
-// refused is refused. Both ends live in this one process, each in its own network namespace,
-// so that each transfer can be judged at both ends.
+// Connects two hosts by rdma_cm and checks, byte by byte, that transfers place their data where it
+// belongs and nowhere else, and that what must be refused is refused. Both ends live in this one
+// process, each in its own network namespace, so that each transfer is judged at both.
 #include "cases.h"
 #include "program.h"
 

@@ -1,17 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Holds userlib/provider_abi.h against rdma-core itself, that is, against the objects
-# that libibverbs-dev installs for static linking. (The real headers are in the source
-# package alone, which mirrors do not always have whole.)
-#  1. libmlx5.a fills in every operation: its relocations name the one at each offset;
-#  2. libibverbs.a holds the table of defaults, and so its size;
-#  3. libsiw's driver description has entries where ours has those it uses.
-# What libibverbs passes in struct verbs_sysfs_dev is tested by provider_test.
-#
 #   abi_check.sh BUILD_DIR
 #
-# Prints TAP. Exit status 1 on a failure.
+# Holds userlib/provider_abi.h against the objects that libibverbs-dev installs for static linking: the
+# relocations of libmlx5.a name the operation at each offset, libibverbs.a has the table's size, and libsiw
+# the entries of a driver description. provider_test tests struct verbs_sysfs_dev.
 
 set -euo pipefail
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// A kernel with one Weft device, inside this process: libibverbs' netlink
-// queries, its open() of /dev/infiniband/uverbs0, the commands it writes there and its ioctl()s
-// are answered here (fake_kernel.cc defines those functions over libc's and
-// libnl's). Rings are real shared mappings of a memory file. What the wire would
-// do, the test does: it fetches work requests and adds completions.
+// A kernel with one Weft device, inside this process: it answers libibverbs' netlink queries,
+// commands and ioctl()s (interpose.cc). Rings are shared mappings of a memory file. The test does
+// the wire's part: it fetches work requests and adds completions.
 #pragma once
 
 #include <dlfcn.h>

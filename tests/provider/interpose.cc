@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// The functions by which libibverbs reaches the kernel, defined over libc's and
-// libnl's: in a test program they win as the program's own, in
-// libfake_kernel.so by LD_PRELOAD. What is not about the fake device goes on to
-// the real thing.
+// The functions by which libibverbs reaches the kernel, defined over libc's and libnl's: a test
+// program's own win, and libfake_kernel.so's by LD_PRELOAD. Other devices get the real ones.
 #include <errno.h>
 #include <fcntl.h>
 #include <netlink/attr.h>

@@ -1,16 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The tests of libweft that need no kernel device: the rings, the plugin under
-# the real libibverbs with a fake kernel, how it is found when installed, what it
-# refuses to load on, and the private interface's layout.
-#
 #   run.sh BUILD_DIR [tsan | refusals]      (make -C userlib test, and tsan, build and call it)
 #
-# With "tsan" only what runs under the thread sanitizer, with "refusals" only the libibverbs that
-# it refuses to load on.
-#
-# Prints TAP; exit status 1 if anything failed.
+# The tests of libweft that need no kernel device. With "tsan" only what runs under the thread sanitizer,
+# with "refusals" only the libibverbs that it refuses to load on. Prints TAP.
 
 set -euo pipefail
 

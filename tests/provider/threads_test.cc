@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// Threads that share everything: sixteen post sends to one queue pair (by both ways to post),
-// post receives to one shared receive queue, poll one completion queue (by both ways, and by
-// events), ask and change, make and end a neighbour, resize, and fork, while signals come. A
-// thread of the fake kernel serves the rings.
-//
-// Built twice: as part of provider_test, and under the thread sanitizer (make tsan), where a
-// race between two of libweft's users is an error even if all goes well.
+// Sixteen threads that share everything post, poll, ask, change, make, end and fork, while signals
+// come; a thread of the fake kernel serves the rings. Under the thread sanitizer (make tsan), too,
+// where a race between two of libweft's users is an error even if all goes well.
 #include <poll.h>
 #include <signal.h>
 #include <sys/time.h>

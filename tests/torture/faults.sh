@@ -1,10 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Faults: each allocation and each copy from and to user memory of each scenario fails once; then
-# they fail at random, of the kernel's own threads, of the programs, and in interrupts.
-#
-# FAULT_STEP: fail every so many occasions only. FAULT_SECONDS: how long at random.
+# Each allocation and copy of each scenario fails once, or one of FAULT_STEP; then they fail at random for
+# FAULT_SECONDS, of the kernel's own threads, of the programs, and in interrupts.
 
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 source "${BASH_SOURCE[0]%/*}/leaks.sh"

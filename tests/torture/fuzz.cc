@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// Commands to the kernel that no library would send: by write(), by ioctl(), the module's own
-// methods, and mappings. Each is made from a right one, of which random words are then changed.
-// A session is a process with the device open. The numbers of each of its calls follow from the
-// seed and the call's place alone, so that a session is repeated by its seed, and what a call met
-// changes no other call. A digest of all numbers and one of all answers shows that it was.
+// Commands to the kernel that no library would send, each made from a right one by random words. A
+// session is a process with the device open. The numbers of each call follow from the seed and the
+// call's place alone, so that a seed repeats its session; two digests show that it did.
 #include <fcntl.h>
 #include <poll.h>
 #include <rdma/ib_user_ioctl_verbs.h>

@@ -1,9 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Rows of the table of make torture, and what must not grow however long it goes on: memory, kernel
-# objects, files, sockets, and what programs hold of the RDMA core; and the soak that judges by it. For
-# labs that have sourced tests/integration/lib.sh.
+# Rows of the table of make torture, and the soak, which judges that memory, kernel objects, files, sockets
+# and objects of the RDMA core do not grow. For labs that have sourced tests/integration/lib.sh.
 
 # awk has a $ of its own; some is called by name.
 # shellcheck disable=SC2016,SC2317

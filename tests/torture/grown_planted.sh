@@ -1,11 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tries the soak's judge of memory: what programs and files in memory take is no leak, pages that nothing
-# counts are one, as the module's own would be. Pipes have such pages. And what grows over another
-# transport as well is excused, up to a bound, and no more. It needs hosts, and no module:
-#
 #     scripts/lab/run --uml -- scripts/lab/two-hosts -- tests/torture/grown_planted.sh
+#
+# Tries the soak's judge of memory: memory of programs and files is no leak; pages that nothing counts are
+# one, as pipes have; growth that a control has as well is excused, up to a bound. It needs no module.
 
 # Called by name.
 # shellcheck disable=SC2317

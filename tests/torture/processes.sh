@@ -1,10 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Processes: one that scribbles over all that it shares with the kernel, beside one that does not;
-# one that sends the kernel commands no library would send; and one with many threads.
-#
-# SCRIBBLE_SECONDS, FUZZ_SECONDS, THREAD_ROUNDS, SEED, FUZZ_FIRST: how long, and from which numbers.
+# A process that scribbles over all that it shares with the kernel beside one that does not, the fuzzer, and
+# many threads. SCRIBBLE_SECONDS, FUZZ_SECONDS, THREAD_ROUNDS, SEED, FUZZ_FIRST: how long, and from where.
 
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 scribble=${SCRIBBLE_SECONDS:-900} fuzz=${FUZZ_SECONDS:-3600} seed=${SEED:-1} rounds=${THREAD_ROUNDS:-20}

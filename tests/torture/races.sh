@@ -1,11 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Data races: runs one lab while KCSAN watches, and says how many accesses it watched. What it tells is in
-# the kernel's log, and tests/torture/races.py judges that.
-#
-# RACES_LAB: which, of those below. RACES_SKIP: of so many accesses of a processor one is watched.
-# RACES_ROUNDS: of threads. RACES_STORM: seconds of a storm.
+# Runs the lab RACES_LAB while KCSAN watches, and says how many accesses it watched; races.py judges the
+# kernel's log. RACES_SKIP: of so many accesses of a processor one is watched. RACES_ROUNDS: of threads.
+# RACES_STORM: seconds of a storm.
 
 set -uo pipefail
 

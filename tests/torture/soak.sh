@@ -1,10 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Soak: rounds of mixed traffic for a long time; at the end nothing has grown: no memory, no kernel
-# object, no descriptor, no socket, and no counter of a fault.
-#
-# SOAK_SECONDS: how long.
+# Rounds of mixed traffic for SOAK_SECONDS; at the end nothing has grown: no memory, no kernel object, no
+# descriptor, no socket, and no counter of a fault.
 
 # Called by name.
 # shellcheck disable=SC2317

@@ -1,14 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Soak of the kernel's own consumers: NVMe and NFS over RDMA between the two hosts, attached and let go
-# again and again, every byte verified; at the end nothing has grown, as in soak.sh. It needs Debian's
-# kernel, which has block devices.
-#
-# With TEST_SIW it is the same over the kernel's own siw, as a control: it says what grows with each mount
-# whoever's the device is. SOAK_CONTROL names what that control has kept.
-#
-# SOAK_SECONDS: how long.
+# Soak of NVMe and NFS over RDMA for SOAK_SECONDS: attached and let go again and again, every byte verified;
+# at the end nothing has grown. It needs Debian's kernel, which has block devices. With TEST_SIW it is the
+# same over the kernel's own siw, and keeps what grows there; SOAK_CONTROL names what that control has kept.
 
 # Called by name.
 # shellcheck disable=SC2317

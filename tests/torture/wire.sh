@@ -1,12 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Wire: verified transfers over a wire that loses, delays, reorders, doubles and damages packets in
-# both directions, while MTU and routes change, and through a proxy that flips bits behind TCP's back.
-# With WEFT_TRANSPORT=sctp the connections are made over SCTP, with WEFT_PATHS=2 each has two paths, over
-# two links that are equally bad. The proxy knows TCP only, and damages one path of several.
-#
-# WIRE_MB: megabytes of each kind. WIRE_FLIPS: bits.
+# Verified transfers, WIRE_MB of each kind, over a wire that loses, delays, reorders, doubles and damages
+# packets, while MTU and routes change; and through a proxy that flips WIRE_FLIPS bits behind TCP's back.
+# With WEFT_TRANSPORT=sctp over SCTP; with WEFT_PATHS=2 by two links, one of which the proxy damages.
 
 # Called by name; awk has a $ of its own.
 # shellcheck disable=SC2317,SC2016

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// Sixteen threads of one process on the same objects: posters on one queue pair, pollers of one
-// completion queue by events and without, posters on one shared receive queue that feeds
-// several queue pairs, and owners that ask, change and register beside. And posts that race with
-// what the kernel does for the same queue pair on its own.
+// Sixteen threads of one process on the same objects: posters and pollers of one queue pair and one
+// completion queue, feeders of one shared receive queue, and owners that ask, change and register
+// beside. And posts that race with the kernel's own work for a queue pair.
 #include <algorithm>
 #include <atomic>
 #include <thread>
