@@ -6,12 +6,6 @@
 namespace rdma {
 namespace {
 
-void require_error(int got, int expected, const std::string& what) {
-  require(got == expected, what + " returned " + std::to_string(got) + " (" +
-                               std::strerror(got < 0 ? -got : got) + "), expected " +
-                               std::to_string(expected) + " (" + std::strerror(expected) + ")");
-}
-
 // A queue of 16 may have room for more when its work requests are short, but not for this many.
 constexpr unsigned kMost = 1024;
 

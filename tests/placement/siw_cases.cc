@@ -18,9 +18,7 @@ void siw_cases(Suite& suite) {
         const Endpoint& own = pair.client->is_siw() ? *pair.server : *pair.client;
         const Endpoint& other = pair.client->is_siw() ? *pair.client : *pair.server;
         Work work = own.work(opcode, {{0, 8}}, other, 0);
-        const int error = post(own.qp(), work);
-        require(error == EOPNOTSUPP, std::string("ibv_post_send returned ") +
-                                         std::to_string(error) + ", not EOPNOTSUPP");
+        require_error(post(own.qp(), work), EOPNOTSUPP, "ibv_post_send");
         Chain::run(*pair.client, *pair.server, {IBV_WR_SEND, {{1, 3000}}, {{3, 3000}}});
       });
     }

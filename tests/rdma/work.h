@@ -80,6 +80,12 @@ class Receive : public ibv_recv_wr {
   std::vector<ibv_sge> pieces;
 };
 
+// Throws Failure unless a call has returned that error.
+inline void require_error(int got, int expected, const std::string& what) {
+  require(got == expected,
+          what + " ended with " + std::strerror(got) + ", not " + std::strerror(expected));
+}
+
 // What posting one returned. Throws Failure if that refused it and does not say so by bad_wr.
 template <typename Queue, typename Request>
 int refused(int (*call)(Queue*, Request*, Request**), Queue* queue, Request& work) {

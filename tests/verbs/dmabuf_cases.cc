@@ -145,9 +145,8 @@ void refused(const Endpoint& end) {
   const auto reg = [&](std::uint64_t offset, std::uint64_t length, int fd, int error,
                        int access = kAccess) {
     const Owned<ibv_mr> mr(ibv_reg_dmabuf_mr(end.pd(), offset, length, 0, fd, access));
-    const int found = mr == nullptr ? errno : 0;
-    require(found == error, std::to_string(length) + " bytes from " + std::to_string(offset) +
-                                ": errno " + std::to_string(found));
+    require_error(mr == nullptr ? errno : 0, error,
+                  std::to_string(length) + " bytes from " + std::to_string(offset));
   };
   reg(0, kSize, buffer.fd(), 0);
   reg(0, kSize + 1, buffer.fd(), EINVAL);

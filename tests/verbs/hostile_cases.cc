@@ -19,11 +19,6 @@ int ring(const ibv_context* context, weft_qp_method method, std::uint64_t qp_num
   return rdma::ring(context->cmd_fd, UVERBS_OBJECT_QP, method, qp_num, bytes);
 }
 
-void expect(int error, int expected, const std::string& what) {
-  require(error == expected,
-          what + " ended with " + std::strerror(error) + ", not " + std::strerror(expected));
-}
-
 // Every number that is not the caller's own is refused, and its owner notices nothing.
 void foreign_numbers(Suite& suite) {
   const Pair pair = suite.connector().connect({}, {.shared_receives = true});
@@ -32,20 +27,20 @@ void foreign_numbers(Suite& suite) {
   const Owned<ibv_context> other(ibv_open_device(own->device));
   require(other != nullptr, "the device does not open twice");
   for (const weft_qp_method method : {WEFT_METHOD_SEND_DOORBELL, WEFT_METHOD_RECV_DOORBELL}) {
-    expect(ring(own, method, number), 0, "its own queue pair");
-    expect(ring(other.get(), method, number), ENOENT, "another context's queue pair");
-    expect(ring(own, method, number | 1ULL << 32), ENOENT, "the number plus 2^32");
+    require_error(ring(own, method, number), 0, "its own queue pair");
+    require_error(ring(other.get(), method, number), ENOENT, "another context's queue pair");
+    require_error(ring(own, method, number | 1ULL << 32), ENOENT, "the number plus 2^32");
     for (const std::uint64_t none : {0ULL, 1ULL, 0xffffffULL, 0xffffffffULL, ~0ULL}) {
-      expect(ring(own, method, none), ENOENT, "number " + std::to_string(none));
+      require_error(ring(own, method, none), ENOENT, "number " + std::to_string(none));
     }
     for (const std::uint16_t bytes : {0, 4, 7, 9, 16, 0xffff}) {
-      expect(ring(own, method, number, bytes), EINVAL,
-             "a number of " + std::to_string(bytes) + " bytes");
+      require_error(ring(own, method, number, bytes), EINVAL,
+                    "a number of " + std::to_string(bytes) + " bytes");
     }
   }
   const ibv_qp* server = pair.server->qp();
-  expect(ring(server->context, WEFT_METHOD_RECV_DOORBELL, server->qp_num), EINVAL,
-         "for receives that are shared");
+  require_error(ring(server->context, WEFT_METHOD_RECV_DOORBELL, server->qp_num), EINVAL,
+                "for receives that are shared");
   send_checked(*pair.client, *pair.server, 5000);
 }
 
@@ -125,8 +120,8 @@ void refused_and_undone(Suite& suite) {
   std::uint8_t* const end = memory.bytes() + page;
   must(mprotect(end, page, PROT_NONE), "mprotect");
   for (unsigned time = 0; time < kTimes; ++time) {
-    const int error = create_qp(*pair.client, end - sizeof(ib_uverbs_create_qp_resp) - time % 8);
-    require(error == EFAULT, std::string("it ended with ") + std::strerror(error));
+    require_error(create_qp(*pair.client, end - sizeof(ib_uverbs_create_qp_resp) - time % 8),
+                  EFAULT, "ibv_create_qp");
   }
   send_checked(*pair.client, *pair.server, 5000);
 }

@@ -27,9 +27,7 @@ void at_the_limit(const std::string& what, std::uint32_t limit,
     require_zero(make(value), what + " " + std::to_string(value));
   }
   for (const std::uint32_t value : {limit + 1, std::numeric_limits<std::uint32_t>::max()}) {
-    const int error = make(value);
-    require(error == EINVAL, what + " " + std::to_string(value) + " ended with " +
-                                 (error == 0 ? "success" : std::strerror(error)));
+    require_error(make(value), EINVAL, what + " " + std::to_string(value));
   }
 }
 
@@ -151,8 +149,7 @@ Work inline_send(const Endpoint& end, std::uint32_t bytes) {
 }
 
 void expect_not_taken(const Endpoint& end, Work work) {
-  const int error = post(end.qp(), work);
-  require(error == EINVAL, std::string("the post ended with ") + std::strerror(error));
+  require_error(post(end.qp(), work), EINVAL, "the post");
 }
 
 void list_cases(Suite& suite) {
@@ -187,7 +184,7 @@ void list_cases(Suite& suite) {
       expect_not_taken(client, client.work(opcode, much));
     }
     Receive receive(client.memory().sges(much));
-    require(post(client.qp(), receive) == EINVAL, "the receive was taken");
+    require_error(post(client.qp(), receive), EINVAL, "the receive");
   });
   suite.run("inline data: all of it, and one byte more", [&] {
     const std::uint32_t bytes = client.cap().max_inline_data;
@@ -210,7 +207,7 @@ std::uint32_t fill(const std::function<int()>& post, std::uint32_t bound) {
     taken++;
     require(taken <= bound, std::to_string(taken) + " were taken, and no end");
   }
-  require(error == ENOMEM, std::string("the last post ended with ") + std::strerror(error));
+  require_error(error, ENOMEM, "the last post");
   return taken;
 }
 

@@ -96,7 +96,7 @@ void srq_cases(Suite& suite) {
         error = post(server.srq(), work);
         posted += error == 0 ? 1 : 0;
       }
-      require(error == ENOMEM, "the post ended with " + std::to_string(error));
+      require_error(error, ENOMEM, "the post");
       require(posted >= attr.max_wr, std::to_string(posted) + " were taken");
     });
     suite.run("the last receive of a queue pair that fails", [&] {

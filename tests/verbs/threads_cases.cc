@@ -98,7 +98,7 @@ bool keep_posting(const Crowd& crowd, Queue* queue, Request& work) {
     if (error == 0) {
       return true;
     }
-    require(error == ENOMEM, "a post failed with " + std::to_string(error));
+    require_error(error, ENOMEM, "a post");
     if (crowd.over()) {
       return false;
     }
