@@ -344,6 +344,9 @@ class Session {
     Data data;
     std::uint16_t length;
   };
+  static Attribute object(std::uint16_t id) { return {id, kObject, 0}; }
+  static Attribute number(std::uint16_t id, std::uint16_t bytes) { return {id, kNumber, bytes}; }
+  static Attribute filled(std::uint16_t id, std::uint16_t bytes) { return {id, kFilled, bytes}; }
   struct Call {
     std::uint16_t object;
     std::uint16_t method;
@@ -353,46 +356,40 @@ class Session {
     static const std::vector<Call> calls = {
         {UVERBS_OBJECT_DEVICE,
          UVERBS_METHOD_INFO_HANDLES,
-         {{UVERBS_ATTR_INFO_OBJECT_ID, kNumber, 8},
-          {UVERBS_ATTR_INFO_TOTAL_HANDLES, kFilled, 4},
-          {UVERBS_ATTR_INFO_HANDLES_LIST, kFilled, 256}}},
+         {number(UVERBS_ATTR_INFO_OBJECT_ID, 8), filled(UVERBS_ATTR_INFO_TOTAL_HANDLES, 4),
+          filled(UVERBS_ATTR_INFO_HANDLES_LIST, 256)}},
         {UVERBS_OBJECT_DEVICE,
          UVERBS_METHOD_GET_CONTEXT,
-         {{UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, kFilled, 4},
-          {UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, kFilled, 8},
-          {UVERBS_ATTR_UHW_OUT, kFilled, sizeof(weft_ucontext_resp)}}},
+         {filled(UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, 4),
+          filled(UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, 8),
+          filled(UVERBS_ATTR_UHW_OUT, sizeof(weft_ucontext_resp))}},
         {UVERBS_OBJECT_CQ,
          UVERBS_METHOD_CQ_CREATE,
-         {{UVERBS_ATTR_CREATE_CQ_HANDLE, kObject, 0},
-          {UVERBS_ATTR_CREATE_CQ_CQE, kNumber, 4},
-          {UVERBS_ATTR_CREATE_CQ_USER_HANDLE, kNumber, 8},
-          {UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, kNumber, 4},
-          {UVERBS_ATTR_CREATE_CQ_FLAGS, kNumber, 4},
-          {UVERBS_ATTR_CREATE_CQ_RESP_CQE, kFilled, 4},
-          {UVERBS_ATTR_UHW_OUT, kFilled, sizeof(weft_create_cq_resp)}}},
+         {object(UVERBS_ATTR_CREATE_CQ_HANDLE), number(UVERBS_ATTR_CREATE_CQ_CQE, 4),
+          number(UVERBS_ATTR_CREATE_CQ_USER_HANDLE, 8),
+          number(UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, 4), number(UVERBS_ATTR_CREATE_CQ_FLAGS, 4),
+          filled(UVERBS_ATTR_CREATE_CQ_RESP_CQE, 4),
+          filled(UVERBS_ATTR_UHW_OUT, sizeof(weft_create_cq_resp))}},
         {UVERBS_OBJECT_CQ,
          UVERBS_METHOD_CQ_DESTROY,
-         {{UVERBS_ATTR_DESTROY_CQ_HANDLE, kObject, 0}, {UVERBS_ATTR_DESTROY_CQ_RESP, kFilled, 8}}},
+         {object(UVERBS_ATTR_DESTROY_CQ_HANDLE), filled(UVERBS_ATTR_DESTROY_CQ_RESP, 8)}},
         {UVERBS_OBJECT_QP,
          UVERBS_METHOD_QP_DESTROY,
-         {{UVERBS_ATTR_DESTROY_QP_HANDLE, kObject, 0}, {UVERBS_ATTR_DESTROY_QP_RESP, kFilled, 4}}},
+         {object(UVERBS_ATTR_DESTROY_QP_HANDLE), filled(UVERBS_ATTR_DESTROY_QP_RESP, 4)}},
         {UVERBS_OBJECT_SRQ,
          UVERBS_METHOD_SRQ_DESTROY,
-         {{UVERBS_ATTR_DESTROY_SRQ_HANDLE, kObject, 0},
-          {UVERBS_ATTR_DESTROY_SRQ_RESP, kFilled, 4}}},
-        {UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, {{UVERBS_ATTR_DESTROY_MR_HANDLE, kObject, 0}}},
+         {object(UVERBS_ATTR_DESTROY_SRQ_HANDLE), filled(UVERBS_ATTR_DESTROY_SRQ_RESP, 4)}},
+        {UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, {object(UVERBS_ATTR_DESTROY_MR_HANDLE)}},
         {UVERBS_OBJECT_MR,
          UVERBS_METHOD_QUERY_MR,
-         {{UVERBS_ATTR_QUERY_MR_HANDLE, kObject, 0},
-          {UVERBS_ATTR_QUERY_MR_RESP_LKEY, kFilled, 4},
-          {UVERBS_ATTR_QUERY_MR_RESP_RKEY, kFilled, 4},
-          {UVERBS_ATTR_QUERY_MR_RESP_LENGTH, kFilled, 8},
-          {UVERBS_ATTR_QUERY_MR_RESP_IOVA, kFilled, 8}}},
-        {UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, {{UVERBS_ATTR_DESTROY_PD_HANDLE, kObject, 0}}},
-        {UVERBS_OBJECT_MW, UVERBS_METHOD_MW_DESTROY, {{UVERBS_ATTR_DESTROY_MW_HANDLE, kObject, 0}}},
+         {object(UVERBS_ATTR_QUERY_MR_HANDLE), filled(UVERBS_ATTR_QUERY_MR_RESP_LKEY, 4),
+          filled(UVERBS_ATTR_QUERY_MR_RESP_RKEY, 4), filled(UVERBS_ATTR_QUERY_MR_RESP_LENGTH, 8),
+          filled(UVERBS_ATTR_QUERY_MR_RESP_IOVA, 8)}},
+        {UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, {object(UVERBS_ATTR_DESTROY_PD_HANDLE)}},
+        {UVERBS_OBJECT_MW, UVERBS_METHOD_MW_DESTROY, {object(UVERBS_ATTR_DESTROY_MW_HANDLE)}},
         {UVERBS_OBJECT_ASYNC_EVENT,
          UVERBS_METHOD_ASYNC_EVENT_ALLOC,
-         {{UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, kObject, 0}}},
+         {object(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE)}},
     };
     return calls;
   }
