@@ -234,18 +234,6 @@ def kill_all(actors, _):
         actor.begin()
 
 
-def freeze(_, chance):
-    meanwhile(f"{GROUP}/storm/cgroup.freeze", 1, 0, chance.random() / 2)
-
-
-def short_group(_, chance):
-    meanwhile(f"{GROUP}/storm/memory.high", 1 << 20, "max", chance.random() / 2)
-
-
-def reset(_, chance):
-    inside(chance.choice("AB"), "ss", "-K", "state", "connected", chance.choice(("sport", "dport")), "=", f":{PORT}")
-
-
 def link(_, chance):
     host, name = chance.choice(LINKS)
     inside(host, "rdma", "link", "del", name)
@@ -319,14 +307,17 @@ def short_memory(_, chance):
     meanwhile(f"{FAULTS}/probability", chance.randrange(1, 10), 0, chance.random() / 2)
 
 
-def processor(_, chance):
-    meanwhile(PROCESSOR, 0, 1, chance.random() / 5)
-
-
-CHANGES = (kill, kill, kill_all, freeze, short_group, reset, reset, link, link, address, carrier, namespace, module,
-           settings, settings, mtu, route, loss, shown)
-# What not every kernel has: a file that must be there.
-NEEDS = ((short_memory, FAULTS), (processor, PROCESSOR))
+CHANGES = {
+    "kill": kill, "kill_all": kill_all, "freeze": lambda _, chance: meanwhile(f"{GROUP}/storm/cgroup.freeze", 1, 0, chance.random() / 2),
+    "short_group": lambda _, chance: meanwhile(f"{GROUP}/storm/memory.high", 1 << 20, "max", chance.random() / 2),
+    "reset": lambda _, chance: inside(chance.choice("AB"), "ss", "-K", "state", "connected", chance.choice(("sport", "dport")), "=", f":{PORT}"),
+    "link": link, "address": address, "carrier": carrier, "namespace": namespace, "module": module, "settings": settings, "mtu": mtu,
+    "route": route, "loss": loss, "shown": shown, "short_memory": short_memory,
+    "processor": lambda _, chance: meanwhile(PROCESSOR, 0, 1, chance.random() / 5),
+}
+# Those that are due more often; and what not every kernel has: a file that must be there.
+TWICE = ("kill", "reset", "link", "settings")
+NEEDS = {"short_memory": FAULTS, "processor": PROCESSOR}
 
 
 def schedule(seed, number):
@@ -335,7 +326,7 @@ def schedule(seed, number):
     kinds = list(KINDS)
     # Each kind in its turn, so that a short run has all.
     kind = kinds[number % len(kinds)]
-    changes = CHANGES + tuple(change for change, file in NEEDS if os.path.exists(file))
+    changes = [change for change in CHANGES if os.path.exists(NEEDS.get(change, "/")) for _ in range(1 + (change in TWICE))]
     times = sorted(chance.random() * 6 for _ in range(chance.randrange(3, 12)))
     return kind, [(moment, chance.choice(changes)) for moment in times], chance
 
@@ -416,7 +407,7 @@ def rounds(seed, seconds, only, resident, refused):
             return
         kind, plan, chance = schedule(seed, number)
         name = f"round {number}, {kind}"
-        print(f"# {name}: " + ", ".join(f"{moment:.2f} {change.__name__}" for moment, change in plan), flush=True)
+        print(f"# {name}: " + ", ".join(f"{moment:.2f} {change}" for moment, change in plan), flush=True)
         start = time.monotonic()
         actors = []
         try:
@@ -424,9 +415,9 @@ def rounds(seed, seconds, only, resident, refused):
             for moment, change in plan:
                 time.sleep(max(0, start + moment - time.monotonic()))
                 refusals.clear()
-                change(actors, chance)
-                if refused.setdefault(change.__name__, []) is not None:
-                    refused[change.__name__] = [*refused[change.__name__], refusals[0]] if refusals else None
+                CHANGES[change](actors, chance)
+                if refused.setdefault(change, []) is not None:
+                    refused[change] = [*refused[change], refusals[0]] if refusals else None
             ends = [start, time.monotonic()]
             kill_for_good(actors)
             ends.append(time.monotonic())
