@@ -3,8 +3,7 @@
  * CRC32C with the kernel's contract: runs @crc over @len bytes, with neither
  * the seed nor the final complement, which are the caller's.
  */
-#ifndef WEFT_SHIM_CRC32C_H
-#define WEFT_SHIM_CRC32C_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ static inline uint32_t crc32c(uint32_t crc, const void* data, size_t len) {
   }
   return crc;
 }
-
-#endif /* WEFT_SHIM_CRC32C_H */

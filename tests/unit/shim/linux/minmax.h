@@ -1,7 +1,3 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef WEFT_SHIM_MINMAX_H
-#define WEFT_SHIM_MINMAX_H
-
+#pragma once
 #define min(x, y)	((x) < (y) ? (x) : (y))
-
-#endif /* WEFT_SHIM_MINMAX_H */

@@ -1,7 +1,3 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef WEFT_SHIM_STRING_H
-#define WEFT_SHIM_STRING_H
-
+#pragma once
 #include <string.h>
-
-#endif /* WEFT_SHIM_STRING_H */

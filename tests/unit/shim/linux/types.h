@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The kernel's integer names, for kernel/wire in user space. */
-#ifndef WEFT_SHIM_TYPES_H
-#define WEFT_SHIM_TYPES_H
+#pragma once
 
 /* System headers come by here, too, for __u32 and the like. */
 #include_next <linux/types.h>
@@ -14,5 +13,3 @@ typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
-
-#endif /* WEFT_SHIM_TYPES_H */
