@@ -30,7 +30,7 @@
 /* A lock, and the work that is to have it next. */
 struct weft_baton {
 	struct mutex mutex; /* the lock */
-	atomic_long_t wanted; /* a bit for each work that could not have the lock, until it has */
+	atomic_long_t wanted; /* a bit for each work that found the lock taken; cleared when it has the lock */
 };
 
 #define weft_baton_init(baton) do {			\

@@ -254,7 +254,7 @@ void weft_engine_destroy(struct weft_qp *qp)
 	kfree(qp->consumer);
 	qp->consumer = NULL;
 	qp->worker.near = NULL;
-	/* Both sides have ended, because either takes receives. */
+	/* Either side takes receives, so both must have ended before. */
 	weft_window_destroy(&engine->rx.sends);
 	weft_inflight_destroy(&qp->inflight);
 }

@@ -7,7 +7,7 @@
 #include "llp/arrivals.h"
 #include "wire/ddp.h"
 
-/* Numbers that are this far from the gap, or farther, count as behind or as too far ahead. */
+/* A number less than this ahead of the gap may come; one up to this behind it has come already. */
 #define ARRIVALS_AHEAD	0x8000U
 
 /* @arrivals is zeroed; @turn is the number of the first message. */

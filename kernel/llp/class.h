@@ -178,7 +178,7 @@ struct weft_path_info {
  *	packet buffer of its own
  * @shutdown: end our direction: the peer reads all sent bytes, and then the end
  * @close: end the stream and free it; no event comes any more
- * @flow: the functions while data flows. Of TCP none, which llp.h calls by their names
+ * @flow: the functions while data flows. TCP has none, because llp.h calls its functions by name
  * @show_path: get one of several connections; false if there never was one of this number. NULL:
  *	a stream has one. Any context, without a lock
  * @path: functions of a stream that is one of several paths; NULL: none is

@@ -78,7 +78,10 @@ static void llp_tcp_write_space(struct sock *sk)
 	llp_tcp_tell(sk, true);
 }
 
-/* Reads the packets that arrived before the connection's end, and reports the end after them. */
+/*
+ * Reads the packets that arrived before the connection's end, and reports the end after them. In a
+ * softirq WEFT_TCP_AT_ONCE bytes are read; those behind are lost with a connection that was reset.
+ */
 static void llp_tcp_state_change(struct sock *sk)
 {
 	struct weft_llp *llp;

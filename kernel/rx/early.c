@@ -22,7 +22,7 @@ static struct weft_inbound *early_message(struct weft_rx *rx, u32 msn)
 
 	if (msn - w->next >= w->size || rx->stalled)
 		return NULL;
-	/* Other queue pairs would miss the receives that this peer can keep for ever. */
+	/* A peer may never complete early messages, and other queue pairs need the receives. */
 	if (rx->srq && msn != w->next)
 		return NULL;
 	/* weft_srq_taken() may call the owner of the receives. */

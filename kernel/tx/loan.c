@@ -38,7 +38,7 @@
  * @inflight: the last work request, index into the in-flight list
  * @flags: see above. The second of RETURNED and GIVEN_UP to be set frees the loan. If it is
  *	not given up, the transmit side frees it when it sees RETURNED
- * @used: it has bytes: one without does not show whether the kernel copies
+ * @used: TCP got bytes of it, so @copied tells whether the kernel copies
  * @copied: the kernel has copied some of its bytes after all
  *
  * A packet buffer refers to one loan only, so an unsignaled request shares the loan of the
