@@ -82,9 +82,9 @@ static void tell(struct early_bench *b)
 {
 	struct weft_llp *llp = &b->e->fake->llp;
 
-	weft_llp_lock(llp);
+	weft_llp_call(llp, lock);
 	weft_rx_readable(rx_of(b->e->qp));
-	weft_llp_unlock(llp);
+	weft_llp_call(llp, unlock);
 }
 
 static void comes(struct kunit *test, struct early_bench *b, u32 number,

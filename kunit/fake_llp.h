@@ -79,7 +79,7 @@ struct fake {
 	struct sk_buff_head in;	/* what has arrived */
 	u32 taken;	/* bytes of the first of @in that were read */
 	u32 unread;	/* bytes of @in that were not */
-	u32 lowat;	/* as weft_llp_await() has it */
+	u32 lowat;	/* as @await has it */
 	u64 arrived;	/* bytes that ever arrived */
 	u64 damage;	/* the number of the byte among these, from 1, that is damaged; 0: none */
 	bool wants;	/* it tells when there is room */

@@ -21,9 +21,9 @@ static bool has_ended(struct route *end)
 {
 	bool ended;
 
-	weft_llp_lock(end->llp);
-	ended = weft_llp_end(end->llp) == WEFT_LLP_ALL_READ;
-	weft_llp_unlock(end->llp);
+	weft_llp_call(end->llp, lock);
+	ended = weft_llp_held(end->llp, end) == WEFT_LLP_ALL_READ;
+	weft_llp_call(end->llp, unlock);
 	return ended;
 }
 
@@ -39,9 +39,9 @@ static bool wants_space(struct route *end)
 {
 	bool wants;
 
-	weft_llp_lock(end->llp);
-	wants = weft_llp_want_space(end->llp);
-	weft_llp_unlock(end->llp);
+	weft_llp_call(end->llp, lock);
+	wants = weft_llp_held(end->llp, want_space);
+	weft_llp_call(end->llp, unlock);
 	return wants;
 }
 
@@ -121,15 +121,15 @@ static void flow_in_pieces(struct kunit *test)
 	for (u32 i = 0; i < 3; i++)
 		weft_fpdu_begin(three + i * len, 100);
 	for (u32 cut = 1; cut < 3 * len; cut += 7) {
-		weft_llp_lock(r->a.llp);
-		ret = weft_llp_send_page(r->a.llp, virt_to_page(three), offset_in_page(three),
-					 cut, true);
+		weft_llp_call(r->a.llp, lock);
+		ret = weft_llp_held(r->a.llp, send_page, virt_to_page(three), offset_in_page(three),
+				    cut, true);
 		KUNIT_EXPECT_EQ(test, ret, (int)cut);
-		KUNIT_EXPECT_EQ(test, weft_llp_unsent(r->a.llp), true);
-		ret = weft_llp_send_page(r->a.llp, virt_to_page(three),
-					 offset_in_page(three) + cut, 3 * len - cut, false);
+		KUNIT_EXPECT_EQ(test, weft_llp_call(r->a.llp, unsent), true);
+		ret = weft_llp_held(r->a.llp, send_page, virt_to_page(three),
+				    offset_in_page(three) + cut, 3 * len - cut, false);
 		KUNIT_EXPECT_EQ(test, ret, (int)(3 * len - cut));
-		weft_llp_unlock(r->a.llp);
+		weft_llp_call(r->a.llp, unlock);
 		KUNIT_EXPECT_EQ(test, r->a.p->staged, 0U);
 	}
 	KUNIT_EXPECT_EQ(test, r->a.p->next, (3 * len - 1 + 6) / 7 * 3);
@@ -150,7 +150,7 @@ static void flow_acks(struct kunit *test)
 	route_tell_ack(&r->b);
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
 	KUNIT_EXPECT_EQ(test, r->a.p->bytes, 0U);
-	KUNIT_EXPECT_FALSE(test, weft_llp_unsent(r->a.llp));
+	KUNIT_EXPECT_FALSE(test, weft_llp_call(r->a.llp, unsent));
 }
 
 /* What came, but was not taken, is not acknowledged. */

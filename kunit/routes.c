@@ -39,15 +39,15 @@ static void take(struct route *end)
 		check_segment(end, segment->data, segment->len);
 		weft_arrivals_pass(arrivals);
 	}
-	weft_llp_await(end->llp, 1);
+	weft_llp_held(end->llp, await, 1);
 }
 
 /* Reads all that can be read. */
 void route_take(struct route *end)
 {
-	weft_llp_lock(end->llp);
+	weft_llp_call(end->llp, lock);
 	take(end);
-	weft_llp_unlock(end->llp);
+	weft_llp_call(end->llp, unlock);
 	settle();
 }
 
@@ -156,7 +156,7 @@ struct fake *route_fake(struct route *end, u32 number)
 	return to_fake(end->p->path[number].llp);
 }
 
-/* Sends the next segment, 4 bytes or more. Returns weft_llp_send_page()'s; -EAGAIN: not sent. */
+/* Sends the next segment, 4 bytes or more. Returns as @send_page; -EAGAIN: not sent. */
 int route_send(struct route *end, u32 len)
 {
 	u8 *fpdu = kzalloc(WEFT_PATH_MAX_FPDU, GFP_KERNEL), *segment;
@@ -167,10 +167,10 @@ int route_send(struct route *end, u32 len)
 	weft_put_be32(segment, end->sent);
 	for (u32 at = 4; at < len; at++)
 		segment[at] = byte_of(end->sent, at);
-	weft_llp_lock(end->llp);
-	ret = weft_llp_send_page(end->llp, virt_to_page(fpdu), offset_in_page(fpdu),
-				 weft_fpdu_end(fpdu, len, false), false);
-	weft_llp_unlock(end->llp);
+	weft_llp_call(end->llp, lock);
+	ret = weft_llp_held(end->llp, send_page, virt_to_page(fpdu), offset_in_page(fpdu),
+			    weft_fpdu_end(fpdu, len, false), false);
+	weft_llp_call(end->llp, unlock);
 	kfree(fpdu);
 	end->sent += ret != -EAGAIN;
 	return ret;

@@ -275,10 +275,10 @@ static void rx_reset(struct kunit *test)
 	r->e->fake->lowat = INT_MAX;
 	fake_feed(r->e->fake, r->tape, r->len);
 	fake_die(r->e->fake, -ECONNRESET);
-	weft_llp_lock(llp);
+	weft_llp_call(llp, lock);
 	r->e->fake->lowat = 1;
 	llp->ops->readable(llp);
-	weft_llp_unlock(llp);
+	weft_llp_call(llp, unlock);
 	expect_all(test, r, "before the reset", 0);
 	KUNIT_EXPECT_EQ(test, r->e->peer_closed, 0);
 }

@@ -60,10 +60,10 @@ static void portion_fresh(struct kunit *test)
 {
 	struct pipe *p = pipe_open(test);
 
-	KUNIT_EXPECT_EQ(test, weft_llp_train(p->llp, EMSS), TRAIN);
-	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, 0, 200000), 200000U);
+	KUNIT_EXPECT_EQ(test, weft_llp_call(p->llp, train, EMSS), TRAIN);
+	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 0, 200000), 200000U);
 	pipe_add(test, p, 10 * EMSS);
-	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, 0, 5000), 5000U);
+	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 0, 5000), 5000U);
 	pipe_close(p);
 }
 
@@ -73,10 +73,10 @@ static void portion_fills(struct kunit *test)
 	struct pipe *p = pipe_open(test);
 
 	pipe_add(test, p, 10 * EMSS + 400);
-	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, EMSS - 400, 200000),
+	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, EMSS - 400, 200000),
 			TRAIN - 10 * EMSS - 400);
 	pipe_add(test, p, TRAIN);
-	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, 0, 200000), TRAIN);
+	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 0, 200000), TRAIN);
 	pipe_close(p);
 }
 
@@ -86,13 +86,13 @@ static void portion_cut(struct kunit *test)
 	struct pipe *p = pipe_open(test);
 	struct sk_buff *skb = pipe_add(test, p, 10 * EMSS + 700);
 
-	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, 300, 200000), 300U);
+	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 300, 200000), 300U);
 	KUNIT_EXPECT_EQ(test, (int)TCP_SKB_CB(skb)->eor, 0);
 	skb->len += 300;
-	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, 0, 200000), TRAIN);
+	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 0, 200000), TRAIN);
 	KUNIT_EXPECT_EQ(test, (int)TCP_SKB_CB(skb)->eor, 1);
 	/* Once it is ended, what comes next begins another. */
-	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, 0, 200000), TRAIN);
+	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 0, 200000), TRAIN);
 	pipe_close(p);
 }
 
@@ -102,9 +102,9 @@ static void portion_sent(struct kunit *test)
 	struct pipe *p = pipe_open(test);
 	struct sk_buff *skb;
 
-	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, 1084, 200000), 1084U);
+	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 1084, 200000), 1084U);
 	skb = pipe_add(test, p, 1084);
-	KUNIT_EXPECT_EQ(test, weft_llp_portion(p->llp, EMSS, 0, 200000), TRAIN);
+	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 0, 200000), TRAIN);
 	KUNIT_EXPECT_EQ(test, (int)TCP_SKB_CB(skb)->eor, 1);
 	pipe_close(p);
 }
@@ -119,7 +119,7 @@ static void portion_cut_often(struct kunit *test)
 
 	while (handed < total) {
 		ahead = (total - handed) % EMSS;
-		len = weft_llp_portion(p->llp, EMSS, ahead, min(total - handed, CHUNK));
+		len = weft_llp_held(p->llp, portion, EMSS, ahead, min(total - handed, CHUNK));
 		KUNIT_ASSERT_GT(test, len, 0U);
 		skb = skb_peek_tail(queue);
 		if (!skb || TCP_SKB_CB(skb)->eor || skb->len >= TRAIN) {

@@ -59,7 +59,7 @@ static struct call call_listener(struct kunit *test)
 					     sizeof(at), 0), 0);
 	/* A softirq that ksoftirqd runs brings the client's last ACK later. */
 	for (u32 i = 0; i < 100 && !c.listener->class->incoming(c.listener); i++)
-		msleep(10);
+		msleep(20);
 	KUNIT_ASSERT_TRUE(test, c.listener->class->incoming(c.listener));
 	c.sk = inet_csk(weft_tcp_sk(c.listener))->icsk_accept_queue.rskq_accept_head->sk;
 	return c;
@@ -228,7 +228,7 @@ static struct weft_tcp *asked(struct kunit *test, u32 mss)
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
 	tcp = to_weft_tcp(llp);
-	weft_llp_lock(llp);
+	weft_llp_call(llp, lock);
 	tp = tcp_sk(weft_tcp_sk(llp));
 	tcp->turn = turns(8);
 	tp->data_segs_in = tcp->turn.segs_answered + 2;
@@ -252,7 +252,7 @@ static void answered(struct weft_tcp *tcp)
 	struct sock *sk = weft_tcp_sk(&tcp->llp);
 
 	tcp_sk(sk)->packets_out = 0;
-	weft_llp_unlock(&tcp->llp);
+	weft_llp_call(&tcp->llp, unlock);
 	weft_llp_close(&tcp->llp, true);
 }
 
@@ -373,9 +373,9 @@ static void pieces_in(struct kunit *test, struct call *c, struct weft_llp *llp, 
 	for (u32 i = 0; i < 100 && taken->have < PIECE * PIECES; i++) {
 		if (i)
 			msleep(20);
-		weft_llp_lock(llp);
-		weft_llp_read(llp, take, taken);
-		weft_llp_unlock(llp);
+		weft_llp_call(llp, lock);
+		weft_llp_held(llp, read, take, taken);
+		weft_llp_call(llp, unlock);
 	}
 	KUNIT_EXPECT_EQ(test, taken->have, PIECE * PIECES);
 	for (u32 i = 0; i < PIECES; i++)
@@ -391,22 +391,22 @@ static void pieces_out(struct kunit *test, struct call *c, struct weft_llp *llp,
 	struct msghdr msg = {};
 	u32 i, emss;
 
-	weft_llp_lock(llp);
+	weft_llp_call(llp, lock);
 	for (i = 0; i < PIECES; i++) {
-		emss = weft_llp_emss(llp);
+		emss = weft_llp_held(llp, emss);
 		KUNIT_EXPECT_EQ(test, emss % 4, 0U);
 		KUNIT_EXPECT_EQ(test, tcp_sk(sk)->mss_cache == emss,
 				(bool)weft_rule(WEFT_RULE_ROUND_MSS));
-		KUNIT_EXPECT_EQ(test, weft_llp_send_page(llp, virt_to_page(page), 0, PIECE,
-							 i < PIECES - 1), (int)PIECE);
+		KUNIT_EXPECT_EQ(test, weft_llp_held(llp, send_page, virt_to_page(page), 0, PIECE,
+						    i < PIECES - 1), (int)PIECE);
 		if (i < PIECES - 1) {
 			KUNIT_EXPECT_NOT_NULL(test, tcp_send_head(sk));
-			weft_llp_end_segment(llp);
+			weft_llp_held(llp, end_segment);
 			KUNIT_EXPECT_EQ(test, (bool)TCP_SKB_CB(tcp_write_queue_tail(sk))->eor,
 					(bool)weft_rule(WEFT_RULE_END_BUFFER));
 		}
 	}
-	weft_llp_unlock(llp);
+	weft_llp_call(llp, unlock);
 	memset(taken->bytes, 0, sizeof(taken->bytes));
 	c->client->sk->sk_rcvtimeo = 2 * HZ;
 	KUNIT_EXPECT_EQ(test, kernel_recvmsg(c->client, &msg, &iov, 1, PIECE * PIECES,

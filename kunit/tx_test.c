@@ -328,9 +328,9 @@ static void tx_huge_answer(struct kunit *test)
 	fake_script.window = 20000;
 	t = started(test);
 	t->e->mr.length = 0x200000000ULL;
-	weft_llp_lock(t->e->qp->llp);
+	weft_llp_call(t->e->qp->llp, lock);
 	weft_peer_reads_push(&t->e->qp->peer_reads, &(struct weft_peer_read){ .read_req = req });
-	weft_llp_unlock(t->e->qp->llp);
+	weft_llp_call(t->e->qp->llp, unlock);
 	end_send(t->e, 0, 2000);
 	settle();
 	KUNIT_EXPECT_EQ(test, weft_qp_state(t->e->qp), IB_QPS_RTS);

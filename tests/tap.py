@@ -160,16 +160,16 @@ def count(*logs):
 
 
 def cases_of(folder):
-    """Of each log of a folder, the names of the cases; a number that changes between runs is one name with others."""
+    """Of each log of a folder, how often each name of a case stands there, numbers aside, which may change between runs."""
     logs = sorted(pathlib.Path(folder).rglob("*.log"))
-    return {(log.stem, re.sub(r"\d+", "N", case.name)) for log in logs for case in log_of(lines_of(log)).cases if not case.failed}
+    return collections.Counter((log.stem, re.sub(r"\d+", "N", case.name)) for log in logs for case in log_of(lines_of(log)).cases if not case.failed)
 
 
 def compare(old, new):
     before, after = cases_of(old), cases_of(new)
     for sign, only in ("-", before - after), ("+", after - before):
-        print(*(f"{sign} {log}: {name}" for log, name in sorted(only)), sep="\n")
-    print(f"{len(before)} cases before, {len(after)} after, {len(before - after)} are gone")
+        print(*(f"{sign} {log}: {name}" for log, name in sorted(only.elements())), sep="\n")
+    print(f"{before.total()} cases before, {after.total()} after, {(before - after).total()} are gone")
     return int(bool(before - after))
 
 

@@ -30,7 +30,8 @@
 /* A lock, and the work that is to have it next. */
 struct weft_baton {
 	struct mutex mutex; /* the lock */
-	atomic_long_t wanted; /* a bit for each work that found the lock taken; cleared when it has the lock */
+	/* a bit for each work that found the lock taken; cleared when the work has the lock */
+	atomic_long_t wanted;
 };
 
 #define weft_baton_init(baton) do {			\

@@ -127,7 +127,7 @@ static void stream_readable(struct weft_llp *llp)
 	struct weft_conn *conn = llp->owner;
 
 	if (conn->dropping)
-		weft_llp_read(llp, drop_bytes, NULL);
+		weft_llp_held(llp, read, drop_bytes, NULL);
 	else
 		weft_conn_post(conn, WEFT_EV_READABLE);
 }
@@ -275,12 +275,12 @@ struct weft_mpa_policy weft_conn_policy(const struct weft_conn *conn)
 void weft_conn_drop_unread(struct weft_conn *conn)
 {
 	lockdep_assert_held(&conn->lock.mutex);
-	weft_llp_lock(conn->llp);
+	weft_llp_call(conn->llp, lock);
 	conn->dropping = true;
 	/* The receive side may have asked for an event only when a whole FPDU is here. */
-	weft_llp_await(conn->llp, 1);
-	weft_llp_read(conn->llp, drop_bytes, NULL);
-	weft_llp_unlock(conn->llp);
+	weft_llp_held(conn->llp, await, 1);
+	weft_llp_held(conn->llp, read, drop_bytes, NULL);
+	weft_llp_call(conn->llp, unlock);
 }
 
 /*

@@ -27,7 +27,7 @@ enum weft_conn_state weft_streaming_peer_closed(struct weft_conn *conn, void *ar
 {
 	weft_conn_release_qp(conn);
 	weft_cm_ended(conn, true, 0);
-	weft_conn_close(conn, conn->llp && weft_llp_unsent(conn->llp));
+	weft_conn_close(conn, conn->llp && weft_llp_call(conn->llp, unsent));
 	return WEFT_CONN_CLOSED;
 }
 

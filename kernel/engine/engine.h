@@ -15,8 +15,8 @@ struct weft_llp;
 
 /*
  * Binds a connection to a queue pair in INIT or RTR, with the caller's reference on @user. Until
- * weft_engine_unbind(), @user's failed() reports a move to ERR or a destruction. Returns -EINVAL in
- * another state or if a connection is bound. Process context.
+ * weft_engine_unbind(), @user's post() reports a move to ERR or a destruction (WEFT_QP_FAILED).
+ * Returns -EINVAL in another state or if a connection is bound. Process context.
  */
 int weft_engine_bind(struct weft_qp *qp, struct weft_qp_user *user);
 

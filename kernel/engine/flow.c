@@ -109,7 +109,7 @@ int weft_engine_start(struct weft_qp *qp, struct weft_llp *llp,
 		return ret;
 	engine->tx.longest = engine_longest(qp, llp);
 
-	weft_llp_lock(llp);
+	weft_llp_call(llp, lock);
 	spin_lock_irq(&qp->lock);
 	if (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RTR) {
 		WRITE_ONCE(qp->llp, llp);
@@ -124,7 +124,7 @@ int weft_engine_start(struct weft_qp *qp, struct weft_llp *llp,
 	spin_unlock_irq(&qp->lock);
 	if (!ret)
 		weft_rx_start(&engine->rx);
-	weft_llp_unlock(llp);
+	weft_llp_call(llp, unlock);
 
 	if (ret) {
 		weft_tx_stop(&engine->tx);
@@ -132,7 +132,7 @@ int weft_engine_start(struct weft_qp *qp, struct weft_llp *llp,
 	}
 	weft_qp_kick(qp);
 	/* The peer's first bytes may be here already. */
-	weft_llp_resume(llp);
+	weft_llp_call(llp, resume);
 	return 0;
 }
 
@@ -147,9 +147,9 @@ bool weft_engine_stop(struct weft_qp *qp)
 	 * receive for them may have been posted just before the disconnect.
 	 */
 	if (llp && weft_qp_state(qp) == IB_QPS_SQD) {
-		weft_llp_lock(llp);
+		weft_llp_call(llp, lock);
 		weft_rx_run(&engine->rx);
-		weft_llp_unlock(llp);
+		weft_llp_call(llp, unlock);
 	}
 	spin_lock_irq(&qp->lock);
 	if (qp->state != IB_QPS_ERR && qp->user)
@@ -157,11 +157,11 @@ bool weft_engine_stop(struct weft_qp *qp)
 	spin_unlock_irq(&qp->lock);
 
 	if (llp) {
-		weft_llp_lock(llp);
+		weft_llp_call(llp, lock);
 		WRITE_ONCE(qp->llp, NULL);
 		engine->rx.stopped = true;
-		weft_llp_await(llp, 1);
-		weft_llp_unlock(llp);
+		weft_llp_held(llp, await, 1);
+		weft_llp_call(llp, unlock);
 		weft_tx_complete(&engine->tx);
 		weft_tx_stop(&engine->tx);
 	}

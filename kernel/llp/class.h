@@ -56,23 +56,34 @@ typedef u32 (*weft_llp_actor)(void *ctx, struct sk_buff *skb, u32 offset, u32 le
  * @lock: take the stream's lock (TCP: the socket lock). Process context
  * @unlock: release the lock; packets that arrived meanwhile are received now
  * @assert_locked: warn, in kernels that check locks, if the caller does not hold the lock
- * @resume: raise the readable event soon, even without new bytes. Any context
+ * @resume: raise the readable event soon, even without new bytes: the next holder of the lock does,
+ *	so that no caller waits for the lock. Any context
  * @emss: the effective segment size, a multiple of four, at least WEFT_MIN_EMSS
  * @train: bytes of the whole segments in the largest packet buffer, not 0. With or without the
  *	lock. NULL: one segment
  * @room: bytes left in the segment of the next byte, 1 to @emss, a multiple of four. NULL: all
- * @portion: number of bytes to hand over at once, 1 to @len. NULL: all
- * @want_space: ask for the writable event; false if there is room already
+ * @portion: number of bytes to hand over at once, 1 to @len, which keeps them in the segments that
+ *	they were laid out for, wherever the peer's window ends. @ahead: bytes up to the start of
+ *	the next segment, less than @emss. NULL: all
+ * @want_space: ask for the writable event; false if there is room already, so that a send failed
+ *	for lack of memory, and no event will come
  * @end_segment: let the next byte start a packet buffer of its own. NULL: each FPDU does
- * @send_page: take bytes of a page without a copy; the stream takes its own reference
- * @may_lend: true if pages can be sent without a copy. With or without the lock. NULL: they cannot
- * @lend: send pages without a copy
+ * @send_page: take bytes of a page without a copy; the stream takes its own reference. Returns the
+ *	number of bytes taken, which nobody may change any more; -EAGAIN without room. @more: more
+ *	bytes follow at once, so TCP need not send yet
+ * @may_lend: false if pages would be copied, or would not leave the machine. With or without the
+ *	lock. NULL: they would be copied
+ * @lend: as @send_page. Each packet buffer with some of the bytes has a reference on @ubuf, and
+ *	calls it when the buffer is freed or copied. @from: bytes of @len that were taken before
  * @unsent: true if some bytes that the stream took are unsent. Any context
  * @end: tell whether the peer has ended the stream
  * @read: hand packet buffers to the actor, which takes bytes. With messages: drop them
- * @look: as @read, but take nothing. NULL with messages
- * @await: set how many bytes are wanted before the readable event
- * @full: true if no more bytes can arrive unless some are read. NULL with messages
+ * @look: as @read from byte @from on, but take nothing. The stream may merge and replace waiting
+ *	buffers before the next look. NULL with messages
+ * @await: set how many bytes are wanted before the readable event, which may come within this call,
+ *	and before so many bytes if the stream has ended or is full
+ * @full: true if no more bytes can arrive unless some are read: the peer's window is as good as
+ *	closed, or memory is short. The stream has a byte at least. NULL with messages
  *
  * Unless marked otherwise, the caller holds the stream's lock, or is called by the stream. Only
  * @lock, @unlock, @send_page and @lend may sleep.
@@ -167,8 +178,8 @@ struct weft_path_info {
  *	which was opened by the process that has to pay. -ENOMEM at its limit
  * @connect: start to connect; the changed event follows with the outcome
  * @adopt: change the owner, to which all later events go. @later: it reads in a work item, not in
- *	the callback. Then no event is under way to the old owner, and none comes for bytes that are
- *	there already. Takes the stream's lock
+ *	the callback. When this returns, no event is under way to the old owner; none comes for
+ *	bytes that are there already. Takes the stream's lock
  * @addresses: get both ends' addresses. Any context, without a lock
  * @state: get the connection's state. Any context
  * @error: get the error of a failed connection and clear it; else 0

@@ -44,40 +44,36 @@ static inline void weft_llp_close(struct weft_llp *llp, bool abort)
 }
 
 /*
- * --- the data path: under weft_llp_lock(), or inside a callback ---
+ * --- the data path ---
  *
- * For TCP each is a comparison and a direct call, because calls through a table are slow where the
- * kernel works around processor faults.
+ * weft_llp_call(llp, room, emss) calls the function @room of struct weft_llp_flow. For TCP that is
+ * a comparison and a direct call, because calls through a table are slow where the kernel works
+ * around processor faults.
  */
-
-/* Calls the function @name of the class of `llp`, a variable of the caller. */
-#define WEFT_LLP_CALL(name, ...) \
-	(likely(llp->class == &weft_tcp_class) ? \
-	 weft_tcp_##name(llp, ##__VA_ARGS__) : llp->class->flow.name(llp, ##__VA_ARGS__))
+#define weft_llp_call(llp, name, ...) ({					\
+	typeof(llp) __llp = (llp);						\
+	likely(__llp->class == &weft_tcp_class) ?				\
+		weft_tcp_##name(__llp, ##__VA_ARGS__) :				\
+		__llp->class->flow.name(__llp, ##__VA_ARGS__);			\
+})
 
 /* The same for a caller that holds the stream's lock. */
-#define WEFT_LLP_HELD(name, ...) \
-	(weft_llp_assert_locked(llp), WEFT_LLP_CALL(name, ##__VA_ARGS__))
+#define weft_llp_held(llp, name, ...) ({					\
+	typeof(llp) __held = (llp);						\
+	weft_llp_assert_locked(__held);						\
+	weft_llp_call(__held, name, ##__VA_ARGS__);				\
+})
 
-/* Does the class of `llp` have the function @name? A class of messages lacks some. */
-#define WEFT_LLP_HAS(name) \
-	(likely(llp->class == &weft_tcp_class) || llp->class->flow.name)
+/* Does the stream's class have the function? */
+#define weft_llp_has(llp, name) ({						\
+	typeof(llp) __has = (llp);						\
+	likely(__has->class == &weft_tcp_class) || __has->class->flow.name;	\
+})
 
-static inline void weft_llp_lock(struct weft_llp *llp)
-{
-	WEFT_LLP_CALL(lock);
-}
-
-static inline void weft_llp_unlock(struct weft_llp *llp)
-{
-	WEFT_LLP_CALL(unlock);
-}
-
-/* The next holder of the stream's lock raises the event, so that no caller waits for the lock. */
-static inline void weft_llp_resume(struct weft_llp *llp)
-{
-	WEFT_LLP_CALL(resume);
-}
+#define weft_llp_assert_locked(llp) do {					\
+	if (IS_ENABLED(CONFIG_LOCKDEP))						\
+		weft_llp_call(llp, assert_locked);				\
+} while (0)
 
 /*
  * Steers packets to this processor, on which the stream's owner posts: RFS would learn it from
@@ -88,110 +84,6 @@ static inline void weft_llp_follow(struct weft_llp *llp)
 {
 	if (likely(llp->class == &weft_tcp_class))
 		sock_rps_record_flow(weft_tcp_sk(llp));
-}
-
-static inline void weft_llp_assert_locked(const struct weft_llp *llp)
-{
-	if (IS_ENABLED(CONFIG_LOCKDEP))
-		WEFT_LLP_CALL(assert_locked);
-}
-
-static inline u32 weft_llp_emss(struct weft_llp *llp)
-{
-	return WEFT_LLP_HELD(emss);
-}
-
-static inline u32 weft_llp_train(struct weft_llp *llp, u32 emss)
-{
-	return WEFT_LLP_HAS(train) ? WEFT_LLP_CALL(train, emss) : emss;
-}
-
-static inline u32 weft_llp_room(struct weft_llp *llp, u32 emss)
-{
-	weft_llp_assert_locked(llp);
-	return WEFT_LLP_HAS(room) ? WEFT_LLP_CALL(room, emss) : emss;
-}
-
-/*
- * @ahead: bytes up to the start of the next segment, less than @emss. Sending in these portions
- * keeps the bytes in the segments that they were laid out for, wherever the peer's window ends.
- */
-static inline u32 weft_llp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len)
-{
-	weft_llp_assert_locked(llp);
-	return WEFT_LLP_HAS(portion) ? WEFT_LLP_CALL(portion, emss, ahead, len) : len;
-}
-
-/* False: there is room, so the send failed for lack of memory, and no event will come. */
-static inline bool weft_llp_want_space(struct weft_llp *llp)
-{
-	return WEFT_LLP_HELD(want_space);
-}
-
-static inline void weft_llp_end_segment(struct weft_llp *llp)
-{
-	weft_llp_assert_locked(llp);
-	if (WEFT_LLP_HAS(end_segment))
-		WEFT_LLP_CALL(end_segment);
-}
-
-/*
- * Returns the number of bytes taken, which nobody may change any more; -EAGAIN without room. @more:
- * more bytes follow at once, so TCP need not send yet.
- */
-static inline int weft_llp_send_page(struct weft_llp *llp, struct page *page, u32 offset,
-				     u32 len, bool more)
-{
-	return WEFT_LLP_HELD(send_page, page, offset, len, more);
-}
-
-static inline bool weft_llp_may_lend(struct weft_llp *llp)
-{
-	return WEFT_LLP_HAS(may_lend) && WEFT_LLP_CALL(may_lend);
-}
-
-/*
- * As weft_llp_send_page(). Each packet buffer with some of the bytes has a reference on @ubuf, and
- * calls it when the buffer is freed or copied. @from: bytes of @len that the stream took before.
- */
-static inline int weft_llp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
-				const struct bio_vec *bv, u32 num, u32 from, u32 len,
-				bool more)
-{
-	return WEFT_LLP_HELD(lend, ubuf, bv, num, from, len, more);
-}
-
-static inline enum weft_llp_end weft_llp_end(struct weft_llp *llp)
-{
-	return WEFT_LLP_HELD(end);
-}
-
-static inline bool weft_llp_unsent(struct weft_llp *llp)
-{
-	return WEFT_LLP_CALL(unsent);
-}
-
-static inline void weft_llp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
-{
-	WEFT_LLP_HELD(read, actor, ctx);
-}
-
-/* Skips @from bytes. A stream may merge and replace waiting buffers before the next look. */
-static inline void weft_llp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx)
-{
-	WEFT_LLP_HELD(look, from, actor, ctx);
-}
-
-/* The event may come within this call, and before @bytes if the stream has ended or is full. */
-static inline void weft_llp_await(struct weft_llp *llp, u32 bytes)
-{
-	WEFT_LLP_HELD(await, bytes);
-}
-
-/* The peer's window is as good as closed, or memory is short. The stream has a byte at least. */
-static inline bool weft_llp_full(struct weft_llp *llp)
-{
-	return WEFT_LLP_HELD(full);
 }
 
 #endif /* WEFT_LLP_H */

@@ -75,6 +75,7 @@ void weft_sock_set_tos(struct weft_llp *llp, u8 tos)
 	release_sock(sk);
 }
 
+/* Gives the socket, for which nobody pays, the user and cgroup of @like. -ENOMEM at its limit. */
 int weft_sock_charge_as(struct weft_llp *llp, const struct weft_llp *like)
 {
 	const struct sock *other = like->sock->sk;

@@ -227,10 +227,10 @@ bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp)
 	if (likely(!f->ahead))
 		return true;
 	f->starved = false; /* memory may be there now */
-	weft_llp_look(llp, f->summed, framer_sum_packet, f);
+	weft_llp_held(llp, look, f->summed, framer_sum_packet, f);
 	if (f->fault != WEFT_FRAMER_FINE || framer_judge(f)) {
 		f->ahead = false;
-	} else if (weft_llp_full(llp) && weft_framer_stage_begin(f)) {
+	} else if (weft_llp_held(llp, full) && weft_framer_stage_begin(f)) {
 		f->ahead = false;
 		f->counts.staged++;
 	}
@@ -312,9 +312,9 @@ void weft_framer_free(struct weft_framer *f)
 /*
  * --- a stream with markers ---
  *
- * Markers lie amidst FPDUs, so no FPDU is taken whole from a packet. With
- * CRCs, an FPDU is gathered on the stage without its markers, and placed when its CRC has passed.
- * Because this is slower, only peers that were asked for markers send them.
+ * Markers lie amidst FPDUs, so no FPDU is taken whole from a packet. With CRCs, an FPDU is gathered
+ * on the stage without its markers, and placed when its CRC has passed. Because this is slower,
+ * only peers that were asked for markers send them.
  */
 
 /* Takes bytes to the stage, and begins an FPDU there if none is under way. */

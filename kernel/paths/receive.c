@@ -201,15 +201,15 @@ bool weft_paths_receive(struct weft_paths *p, struct weft_path *path)
 	bool over;
 
 	lockdep_assert_held(&p->lock.mutex);
-	weft_llp_lock(path->llp);
+	weft_llp_call(path->llp, lock);
 	flags = memalloc_noio_save();
 	before = set_active_memcg(p->memcg);
 	if (!frame_waits(path) || path_took_frame(p, path))
-		weft_llp_read(path->llp, path_actor, &reader);
+		weft_llp_held(path->llp, read, path_actor, &reader);
 	set_active_memcg(before);
 	memalloc_noio_restore(flags);
-	over = weft_llp_end(path->llp) == WEFT_LLP_ALL_READ && !frame_waits(path);
-	weft_llp_unlock(path->llp);
+	over = weft_llp_held(path->llp, end) == WEFT_LLP_ALL_READ && !frame_waits(path);
+	weft_llp_call(path->llp, unlock);
 	if (over)
 		path->broken = true;
 	else if (path->state == WEFT_PATH_CHALLENGED && !path->broken)

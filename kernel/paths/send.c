@@ -160,8 +160,8 @@ void weft_paths_replay(struct weft_paths *p, struct weft_path *path)
 }
 
 /*
- * Returns the path that delivers @len bytes first, or NULL if none has room; then the paths'
- * writable events follow.
+ * Returns the path that delivers @len bytes first, or NULL if none has room; the writable
+ * events follow of paths that are up and were found without room.
  */
 struct weft_path *weft_paths_choose(struct weft_paths *p, u32 len)
 {
@@ -180,15 +180,15 @@ struct weft_path *weft_paths_choose(struct weft_paths *p, u32 len)
 		    (path->stalled && !all_stalled))
 			continue;
 		cost = U64_MAX;
-		weft_llp_lock(path->llp);
-		if (!weft_llp_want_space(path->llp)) {
+		weft_llp_call(path->llp, lock);
+		if (!weft_llp_held(path->llp, want_space)) {
 			/* Measures the time until the last byte is at the peer. */
 			path->llp->class->path->flight(path->llp, &flight);
 			window = max(flight.window, 1ULL);
 			queued = (u64)(flight.end - flight.una) + len;
 			cost = div64_u64(max(queued, window) * max(flight.rtt_us, 1U), window);
 		}
-		weft_llp_unlock(path->llp);
+		weft_llp_call(path->llp, unlock);
 		if (cost < least) {
 			least = cost;
 			best = path;
@@ -204,19 +204,19 @@ static void path_continue(struct weft_paths *p, struct weft_path *path)
 	int ret = 0;
 
 	lockdep_assert_held(&p->lock.mutex);
-	weft_llp_lock(path->llp);
+	weft_llp_call(path->llp, lock);
 	while (path->at < frame->len) {
-		ret = weft_llp_send_page(path->llp, frame->page, frame->offset + path->at,
-					 frame->len - path->at, false);
+		ret = weft_llp_held(path->llp, send_page, frame->page, frame->offset + path->at,
+				    frame->len - path->at, false);
 		if (ret <= 0)
 			break;
 		path->at += ret;
 		path->counts.tx_bytes += ret;
 	}
 	/* With room the error means that TCP has no memory, and no event follows. */
-	if (ret == -EAGAIN && !weft_llp_want_space(path->llp))
+	if (ret == -EAGAIN && !weft_llp_held(path->llp, want_space))
 		p->short_of_memory = true;
-	weft_llp_unlock(path->llp);
+	weft_llp_call(path->llp, unlock);
 	if (path->at == frame->len)
 		weft_path_let_go(path);
 	else if (ret != -EAGAIN)

@@ -32,7 +32,7 @@ struct weft_waiter {
 struct weft_rq {
 	/*
 	 * Protects the rest, and a kernel consumer's producer index. Any context. Inside the socket
-	 * lock; inside it come only the locks of weft_llp_resume()
+	 * lock; inside it come only the locks of @resume (llp/class.h)
 	 */
 	spinlock_t lock; /* see above */
 	struct weft_ring ring; /* the entries */

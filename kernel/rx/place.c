@@ -307,8 +307,8 @@ static noinline enum weft_rx_verdict rx_place_atomic_response(struct weft_rx *rx
 enum weft_rx_verdict weft_rx_placed(struct weft_rx *rx)
 {
 	const struct weft_ddp_hdr *ddp = &rx->seg.ddp;
-	struct weft_inbound *m = weft_window_at(&rx->sends, ddp->msn);
 	u32 len = rx->seg.payload_len;
+	struct weft_inbound *m;
 
 	weft_qp_assert_locked(rx->qp);
 	switch (ddp->opcode) {
@@ -327,9 +327,11 @@ enum weft_rx_verdict weft_rx_placed(struct weft_rx *rx)
 	case WEFT_RDMAP_IMM:
 	case WEFT_RDMAP_IMM_SE:
 		/* The completion reports the length of the Write before it. */
+		m = weft_window_at(&rx->sends, ddp->msn);
 		weft_inbound_end(m, rx->written.len, ddp->opcode, weft_get_be32(rx->place.bytes));
 		return WEFT_RX_OK;
 	default:
+		m = weft_window_at(&rx->sends, ddp->msn);
 		if (!ddp->last)
 			weft_inbound_grow(m, len);
 		else /* A header has one of the two at most; the other is 0. */

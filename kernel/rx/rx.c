@@ -33,7 +33,7 @@ void weft_rx_run(struct weft_rx *rx)
 
 	weft_qp_assert_locked(qp);
 	if (rx->running)
-		return; /* weft_llp_await() may call back at once */
+		return; /* @await may call back at once */
 	WRITE_ONCE(rx->woken, false);
 	if (unlikely(weft_qp_state(qp) == IB_QPS_ERR)) {
 		rx->stopped = true;
@@ -62,7 +62,7 @@ void weft_rx_run(struct weft_rx *rx)
 		weft_count(counters, WEFT_CNT_RX_STAGED_FPDUS, now->staged - before.staged);
 	/* Goes on only if the stream has ended and all its bytes were taken. */
 	if (more || (rx->framer.stage && rx->stalled && !rx->stopped) ||
-	    weft_llp_end(qp->llp) <
+	    weft_llp_held(qp->llp, end) <
 	    (rx->framer.ahead ? WEFT_LLP_LAST_BYTES : WEFT_LLP_ALL_READ))
 		return;
 	/*
@@ -110,7 +110,7 @@ static void rx_resume(struct weft_rx *rx)
 	WRITE_ONCE(rx->woken, true);
 	smp_wmb(); /* pairs with the xchg() of the stream's @resumed */
 	if (llp)
-		weft_llp_resume(llp);
+		weft_llp_call(llp, resume);
 }
 
 /* A receive was posted, and is kept for the waiting message. With the receive queue's lock. */

@@ -240,7 +240,7 @@ static void segment_messages(struct weft_rx *rx, struct weft_arrivals *arrivals)
 		weft_arrivals_pass(arrivals);
 	}
 	if (rx->stopped)
-		weft_llp_read(qp->llp, segment_packet, rx);
+		weft_llp_held(qp->llp, read, segment_packet, rx);
 	else if (arrivals->early && !rx->first)
 		weft_arrivals_offer(arrivals, weft_rx_place_early, rx);
 	WRITE_ONCE(rx->kept_most, arrivals->most);
@@ -260,7 +260,7 @@ bool weft_rx_read(struct weft_rx *rx)
 	weft_qp_assert_locked(qp);
 	if (unlikely(qp->llp->arrivals)) {
 		segment_messages(rx, qp->llp->arrivals);
-		weft_llp_await(qp->llp, 1);
+		weft_llp_held(qp->llp, await, 1);
 		return false;
 	}
 	if (rx->stopped)
@@ -273,17 +273,17 @@ bool weft_rx_read(struct weft_rx *rx)
 	while (!waits && weft_framer_ready(&rx->framer, qp->llp)) {
 		if (unlikely(rx->framer.fault))
 			segment_broken(rx);
-		weft_llp_read(qp->llp, segment_packet, rx);
+		weft_llp_held(qp->llp, read, segment_packet, rx);
 		if (!rx->framer.ahead)
 			break;
 		/* A softirq stops the threads of its processor. */
 		if (in_serving_softirq() &&
 		    rx->framer.counts.bytes - before > WEFT_TCP_AT_ONCE) {
-			weft_llp_resume(qp->llp);
+			weft_llp_call(qp->llp, resume);
 			more = true;
 			break;
 		}
 	}
-	weft_llp_await(qp->llp, rx->framer.ahead ? weft_framer_len_ahead(&rx->framer) : 1);
+	weft_llp_held(qp->llp, await, rx->framer.ahead ? weft_framer_len_ahead(&rx->framer) : 1);
 	return more;
 }

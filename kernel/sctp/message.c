@@ -234,7 +234,7 @@ int weft_sctp_control(struct weft_sctp *s, const u8 *message, u32 len)
 	return 0;
 }
 
-/* Sends FPDUs, each of which is whole in @from. Returns as weft_llp_send_page(). */
+/* Sends FPDUs, each of which is whole in @from. Returns as @send_page. */
 int weft_sctp_give(struct weft_sctp *s, const u8 *from, u32 len, bool more)
 {
 	u8 ssn[WEFT_SSN_LEN];

@@ -183,10 +183,18 @@ static int sctp_open_session(struct weft_sctp *s, const u8 *ssn, const struct we
 	return 0;
 }
 
+/* A segment or the session's Terminate may follow the handshake. */
+static bool sctp_expects(const u8 *ssn, const struct weft_arrival *message)
+{
+	u8 copy[WEFT_SESSION_MAX_LEN];
+
+	return message->control ?
+	       weft_session_is_terminate(copy, sctp_whole(copy, ssn, message)) : message->len;
+}
+
 /* Keeps or frees a message. Returns 0 or a negative errno value. */
 static int sctp_keep(struct weft_sctp *s, const u8 *ssn, struct weft_arrival *message)
 {
-	u8 copy[WEFT_SESSION_MAX_LEN];
 	int ret = -EPROTO;
 
 	message->number = weft_session_number(ssn, s->arrivals.gap);
@@ -194,9 +202,7 @@ static int sctp_keep(struct weft_sctp *s, const u8 *ssn, struct weft_arrival *me
 		ret = sctp_open_session(s, ssn, message);
 		kfree(message);
 	} else {
-		/* A segment or the session's Terminate may follow the handshake. */
-		if (message->control ?
-		    weft_session_is_terminate(copy, sctp_whole(copy, ssn, message)) : message->len)
+		if (sctp_expects(ssn, message))
 			ret = weft_arrivals_add(&s->arrivals, message, GFP_KERNEL | __GFP_NOWARN);
 		if (ret)
 			kfree(message);

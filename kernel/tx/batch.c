@@ -8,7 +8,6 @@
 #include "llp/llp.h"
 #include "memory/mr.h"
 #include "tx/batch.h"
-#include "wire/fpdu.h"
 
 /* --- lent bytes --- */
 
@@ -129,11 +128,11 @@ int weft_batch_push(struct weft_batch *batch, struct weft_llp *llp, bool more, b
 			 * be asked. Otherwise all segments but the last are full, and @room bytes
 			 * of the last are free.
 			 */
-			if (ready > batch->emss)
-				len = weft_llp_portion(llp, batch->emss,
-						       (ready + batch->room) % batch->emss, left);
-			n = weft_llp_send_page(llp, c->page, c->sent, len,
-					       cork || len < left || chunks->num > 1);
+			if (ready > batch->emss && weft_llp_has(llp, portion))
+				len = weft_llp_call(llp, portion, batch->emss,
+						    (ready + batch->room) % batch->emss, left);
+			n = weft_llp_call(llp, send_page, c->page, c->sent, len,
+					  cork || len < left || chunks->num > 1);
 			if (n < 0)
 				return n;
 			c->sent += n;
@@ -148,7 +147,8 @@ int weft_batch_push(struct weft_batch *batch, struct weft_llp *llp, bool more, b
 	}
 	if (!lent || !lent->num)
 		return 0;
-	n = weft_llp_lend(llp, lent->ubuf, lent->run, lent->num, lent->taken, lent->len, more);
+	n = weft_llp_call(llp, lend, lent->ubuf, lent->run, lent->num, lent->taken, lent->len,
+			  more);
 	if (n < 0)
 		return n;
 	lent->taken += n;

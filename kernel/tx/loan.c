@@ -181,7 +181,7 @@ bool weft_loan_begin(struct weft_tx *tx, u32 len)
 	lockdep_assert_held(&qp->tx_lock.mutex);
 	/* Of FPDUs of one segment, a packet buffer of lent pages holds only seven: copy them. */
 	lend = len >= WEFT_LOAN_LEAST && tx->lends && tx->longest == WEFT_FPDU_ANY_LENGTH &&
-	       tx->batch.sent >= WEFT_LOAN_AFTER && weft_llp_may_lend(qp->llp) &&
+	       tx->batch.sent >= WEFT_LOAN_AFTER &&
 	       (!loans || loans->mode == WEFT_LOAN_YES || loans->mode == WEFT_LOAN_NEW);
 	/*
 	 * A kernel consumer that sends nothing behind the newest request until it is done would
@@ -190,6 +190,7 @@ bool weft_loan_begin(struct weft_tx *tx, u32 len)
 	if (lend && !qp->owner && weft_inflight_last(&qp->inflight)->signaled &&
 	    !weft_ring_pending(&qp->sq))
 		lend = false;
+	lend = lend && weft_llp_has(qp->llp, may_lend) && weft_llp_call(qp->llp, may_lend);
 	if (lend && !loans) {
 		loans = loan_alloc(tx, sizeof(*loans));
 		if (!loans)
@@ -316,6 +317,7 @@ u32 weft_loan_layout(struct weft_tx *tx, struct weft_fpdu *fpdu, struct page *pa
 	int payload = 0;
 	bool ends;
 
+	lockdep_assert_held(&qp->tx_lock.mutex);
 	if (loan_open(tx)) {
 		weft_lent_add(lent, page, offset, front);
 		payload = loan_gather(lent, msg, &qp->acc, fpdu->payload);

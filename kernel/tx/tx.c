@@ -39,8 +39,12 @@ static enum weft_tx_stop tx_extend(struct weft_tx *tx)
 			    tx->msg.left, tx->qp->owner);
 	if (IS_ERR_OR_NULL(c))
 		return c ? WEFT_TX_STARVED : WEFT_TX_FULL;
-	if (rest > batch->room && tx->longest)
-		train = min(weft_llp_train(tx->qp->llp, batch->emss), tx->longest);
+	if (rest > batch->room && tx->longest) {
+		train = batch->emss;
+		if (weft_llp_has(tx->qp->llp, train))
+			train = weft_llp_call(tx->qp->llp, train, batch->emss);
+		train = min(train, tx->longest);
+	}
 	/*
 	 * A copied FPDU is as long as the chunk allows: it need not be large, nor fill its segment,
 	 * in which another may follow. Where FPDUs may be large, a short rest of a segment is
@@ -80,8 +84,9 @@ static enum weft_tx_stop tx_build(struct weft_tx *tx)
 
 	weft_llp_assert_locked(llp);
 	if (batch->laid_out == batch->sent) {
-		batch->emss = weft_llp_emss(llp);
-		batch->room = weft_llp_room(llp, batch->emss);
+		batch->emss = weft_llp_call(llp, emss);
+		batch->room = weft_llp_has(llp, room) ? weft_llp_call(llp, room, batch->emss) :
+							batch->emss;
 		weft_chunks_taken(&batch->chunks);
 	}
 	while (stop == WEFT_TX_GOES_ON) {
@@ -104,7 +109,7 @@ static enum weft_tx_stop tx_build(struct weft_tx *tx)
 		}
 		if (!apart && weft_rule(WEFT_RULE_APART) &&
 		    (many || (msg->left >= WEFT_TX_LONG && !msg->local && !msg->lend))) {
-			weft_llp_unlock(llp);
+			weft_llp_call(llp, unlock);
 			apart = true;
 		}
 		stop = tx_extend(tx);
@@ -122,7 +127,7 @@ static enum weft_tx_stop tx_build(struct weft_tx *tx)
 		}
 	}
 	if (apart)
-		weft_llp_lock(llp);
+		weft_llp_call(llp, lock);
 	return stop;
 }
 
@@ -269,16 +274,16 @@ bool weft_tx_round(struct weft_tx *tx)
 	int ret;
 
 	lockdep_assert_held(&qp->tx_lock.mutex);
-	weft_llp_lock(qp->llp);
+	weft_llp_call(qp->llp, lock);
 	stop = tx_build(tx);
 	/* After a pause amid a message, a short segment waits for the rest, which follows. */
 	ret = weft_batch_push(batch, qp->llp, stop != WEFT_TX_DRY,
 			      stop == WEFT_TX_YIELDS && tx->msg.kind != WEFT_MSG_NONE);
-	if (!ret && stop == WEFT_TX_SEGMENT)
-		weft_llp_end_segment(qp->llp);
-	if (ret == -EAGAIN && !weft_llp_want_space(qp->llp))
+	if (!ret && stop == WEFT_TX_SEGMENT && weft_llp_has(qp->llp, end_segment))
+		weft_llp_held(qp->llp, end_segment);
+	if (ret == -EAGAIN && !weft_llp_held(qp->llp, want_space))
 		weft_qp_within(qp, WEFT_TX_RETRY);
-	weft_llp_unlock(qp->llp);
+	weft_llp_call(qp->llp, unlock);
 	laid = batch->laid_out != begin;
 	if (laid)
 		batch->chunks.active = jiffies;

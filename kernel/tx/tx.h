@@ -16,7 +16,6 @@
 #include "wire/plan.h"
 
 struct weft_counters;
-struct weft_loan;
 struct weft_loans;
 
 /* Retry delay when memory was short. */

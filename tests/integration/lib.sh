@@ -42,6 +42,8 @@ on_both() { on_a "$@" && on_b "$@"; }
 
 # begin NAME COMMAND...: starts COMMAND in a session of its own; its output is in /run/NAME.
 begin() {
+	# Before the child opens the file, a reader must not take the last command's output for this one's.
+	: >"/run/$1"
 	setsid "${@:2}" >"/run/$1" 2>&1 </dev/null &
 	running[$1]=$!
 }

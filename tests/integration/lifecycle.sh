@@ -26,7 +26,7 @@ traffic_once() {
 	wait_for 10 quiet_a || echo "# host A still listens"
 	# shellcheck disable=SC2086 # several words
 	begin server ip netns exec A $command -d weft0
-	wait_for 20 listening || { end server && return 1; }
+	wait_for 20 listening || { end server; return 1; }
 	start_count=$(sent)
 	# shellcheck disable=SC2086
 	begin client ip netns exec B $command -d weft1 10.0.0.1

@@ -297,7 +297,9 @@ class Settings(Case):
         refused = re.search(r"\nfor pair in (crc=3 .*?); do\n\tkeeps", script, re.DOTALL)[1].replace("\\\n", " ")
         pairs = (pair.strip('"').partition("=") for pair in re.findall(r'"[^"$]+"|[^\s"$]+=[^\s"$]+', refused))
         calls += [("keeps", name, value) for name, _, value in pairs]
-        self.assertGreater(len(calls), 40)
+        taken = re.search(r"\nfor row in (.*?); do\n", script, re.DOTALL)[1]
+        calls += [("takes", *row.split(":")[0].split(" ", 1)) for row in re.findall(r'"([^"]+)"', taken)]
+        self.assertGreater(len(calls), 60)
         for verb, name, value in calls:
             value = value.strip('"')
             with self.subTest(setting=name, value=value):

@@ -21,11 +21,15 @@ Read read(const Bytes& stream, const std::vector<u32>& cuts, const Must& must) {
   weft_marks marks{};
   Bytes fpdu;
   Read out;
-  size_t at = 0;
-  for (size_t i = 0; at < stream.size(); i++) {
-    const u32 cut = i < cuts.size() ? cuts[i] : 0;
-    u32 n = static_cast<u32>(stream.size() - at);
-    n = cut != 0 ? std::min(n, cut) : n;
+  auto cut = cuts.begin();
+  u32 left = 0;  // of the piece
+  u32 n = 0;
+  for (size_t at = 0; at < stream.size(); left -= std::min(left, n)) {
+    if (left == 0 && cut != cuts.end()) {
+      left = *cut++;
+    }
+    n = static_cast<u32>(stream.size() - at);
+    n = left != 0 ? std::min(n, left) : n;
     if (weft_marks_next(&marks, &n)) {
       must(n > 0 && n <= WEFT_MARKER_LEN, "a marker's bytes are four");
       const auto verdict = weft_marks_take(&marks, stream.data() + at, n);

@@ -3,7 +3,10 @@
 // must be the one the verbs man pages promise: a NULL pointer, or an error number, and errno
 // EINVAL, ENOMEM or the like; and the device must go on working.
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "objects.h"
@@ -28,7 +31,7 @@ using Region = Owned<ibv_mr>;
 // A creation that must have failed, with one of these errors.
 template <typename Object>
 void refused(const std::string& name, std::initializer_list<int> errors, Object* object) {
-  const int error = errno;
+  const int error = std::exchange(errno, 0);
   const Owned<Object> made(object);
   const bool expected = std::ranges::find(errors, error) != errors.end();
   report(name + " is refused", made == nullptr && expected,
@@ -37,7 +40,7 @@ void refused(const std::string& name, std::initializer_list<int> errors, Object*
 
 template <typename Object>
 Owned<Object> granted(const std::string& name, Object* made) {
-  report(name + " is granted", made != nullptr, std::strerror(errno));
+  report(name + " is granted", made != nullptr, std::strerror(std::exchange(errno, 0)));
   return Owned<Object>(made);
 }
 
