@@ -95,7 +95,7 @@ rping_ended() {
 }
 
 # channel_closed: did the ends of rping that failed do so because their own main threads closed the channel from which
-# another thread reads events? Such an end has printed the other's end and data, and nothing else. rdma-core's later
+# another thread reads events? Such an end has printed data, perhaps the other's end, and nothing else. rdma-core's later
 # releases wake the reader before they close. finish() prints how often that was.
 channel_closed() {
 	((CLIENT_STATUS || SERVER_STATUS)) || return
@@ -104,8 +104,10 @@ channel_closed() {
 	repeated_for["rping's channel"]=$((${repeated_for["rping's channel"]:-0} + 1))
 	echo "# rping read from a channel that it had closed"
 }
-closed_its_channel() { # STATUS OUTPUT TOLD: TOLD is what an end says that is told of the other's
-	(($1 == 0)) || { (($1 == 255)) && [[ $(grep -avE '^(server )?ping data: ' <<<"$2") == "$3rdma_get_cm_event: Bad file descriptor" ]]; }
+closed_its_channel() { # STATUS OUTPUT TOLD: an end prints TOLD if it reads of the other's end before it closes the channel
+	local printed
+	printed=$(grep -avE '^(server )?ping data: ' <<<"$2")
+	(($1 == 0)) || { (($1 == 255)) && [[ ${printed#"$3"} == "rdma_get_cm_event: Bad file descriptor" ]]; }
 }
 
 # rping_listens NAME OPTION...: begins rping's server on A, for one client, and waits until it listens.
