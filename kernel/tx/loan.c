@@ -187,10 +187,9 @@ bool weft_loan_begin(struct weft_tx *tx, u32 len)
 	 * A kernel consumer that sends nothing behind the newest request until it is done would
 	 * wait for a delayed acknowledgment, which returns the loan.
 	 */
-	if (lend && !qp->owner && weft_inflight_last(&qp->inflight)->signaled &&
-	    !weft_ring_pending(&qp->sq))
-		lend = false;
-	lend = lend && weft_llp_has(qp->llp, may_lend) && weft_llp_call(qp->llp, may_lend);
+	lend = lend && (qp->owner || !weft_inflight_last(&qp->inflight)->signaled ||
+			weft_ring_pending(&qp->sq)) &&
+	       weft_llp_has(qp->llp, may_lend) && weft_llp_call(qp->llp, may_lend);
 	if (lend && !loans) {
 		loans = loan_alloc(tx, sizeof(*loans));
 		if (!loans)
