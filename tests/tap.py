@@ -167,6 +167,8 @@ def cases_of(folder):
 
 def compare(old, new):
     before, after = cases_of(old), cases_of(new)
+    if not before or not after:
+        sys.exit(f"tap: no case in the logs of {old if not before else new}; name a build/check of a whole make check")
     for sign, only in ("-", before - after), ("+", after - before):
         print(*(f"{sign} {log}: {name}" for log, name in sorted(only.elements())), sep="\n")
     print(f"{before.total()} cases before, {after.total()} after, {(before - after).total()} are gone")
@@ -175,6 +177,6 @@ def compare(old, new):
 
 if __name__ == "__main__":
     COMMANDS = {"compare": compare, "count": count, "gtest": gtest, "unittest": run_unittest}
-    if len(sys.argv) < 3 or sys.argv[1] not in COMMANDS:
+    if len(sys.argv) < 3 or sys.argv[1] not in COMMANDS or (sys.argv[1] == "compare" and len(sys.argv) != 4):
         sys.exit(__doc__)
     sys.exit(COMMANDS[sys.argv[1]](*sys.argv[2:]))

@@ -11,7 +11,7 @@
 namespace rdma {
 namespace {
 
-// Far more than a program's queues hold while it waits for the last.
+// Before the one that is recorded: the first have memory allocated, and TCP's window opened.
 constexpr int kSends = 4;
 constexpr std::size_t kLength = 65536;
 
@@ -55,7 +55,6 @@ int main(int argc, char** argv) {
     app.read();
     const rdma::Connector connector({"B", ""}, {"A", "10.0.0.1"});
     const rdma::Pair pair = rdma::connect(connector);
-    // The first has memory allocated, and TCP's window opened.
     for (int i = 0; i < rdma::kSends; ++i) {
       rdma::send(pair);
     }

@@ -3,7 +3,8 @@
  * Records which functions a module enters and leaves that was compiled with
  * -finstrument-functions, for tests/journeys/run. Needs a kernel of one processor. Debugfs's
  * weft_journey has a line for each: "+" or "-", the process, 1 in a softirq, the function. A line
- * that is written to the file stands among them. Never part of weft.ko.
+ * that is written to the file stands among them; "full" at the end means that later steps are
+ * missing. Never part of weft.ko.
  */
 #include <linux/debugfs.h>
 #include <linux/irqflags.h>
@@ -11,10 +12,11 @@
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <linux/sizes.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
-#define JOURNEY_STEPS	(1 << 18)
+#define JOURNEY_STEPS	SZ_256K
 #define JOURNEY_TEXT	16
 
 struct journey_step {
@@ -69,6 +71,8 @@ static int journey_show(struct seq_file *seq, void *unused)
 		else
 			seq_puts(seq, step->text);
 	}
+	if (i == JOURNEY_STEPS)
+		seq_puts(seq, "full\n");
 	return 0;
 }
 
