@@ -291,7 +291,7 @@ int run_isosurface(int count, char** words) {
     app.footer(
         "Files are written whole or not at all. The status is 0 when all is done, 1 when it is\n"
         "not, and 2 when the command line or the volume is wrong.");
-    const Line line(app, options);
+    Line line(app, options);
     app.read();
     line.run();
     if (!std::cout.flush())

@@ -75,6 +75,15 @@ TEST(Options, words_are_checked_and_the_right_ones_named) {
   EXPECT_NE(complaint({"halo", "--speed", "9"}).find("--speed"), std::string::npos);
 }
 
+TEST(Options, an_operation_that_the_experiment_lacks_is_refused) {
+  Options options;
+  EXPECT_EQ(options.operations_of({"put", "get"}), (std::vector<std::string>{"put", "get"}));
+  options.operation = "get";
+  EXPECT_EQ(options.operations_of({"put", "get"}), std::vector<std::string>{"get"});
+  options.operation = "send";
+  EXPECT_THROW(options.operations_of({"put", "get"}), Failure);
+}
+
 Samples of(std::initializer_list<double> values) {
   Samples samples;
   for (const double value : values) {

@@ -91,10 +91,7 @@ Samples measure(const World& world, std::string_view operation, std::size_t coun
 
 void onesided(const Options& options, const World& world) {
   const std::vector<std::size_t> sizes = options.sizes_or({8, 64, 1024, 16384, 262144, 1048576});
-  for (const std::string operation : {"put", "get", "accumulate", "fetch"}) {
-    if (!options.wants(operation)) {
-      continue;
-    }
+  for (const auto& operation : options.operations_of({"put", "get", "accumulate", "fetch"})) {
     for (const std::size_t size : sizes) {
       require(size > 0 && size % kWord == 0,
               "one-sided calls are measured on words: take sizes that are multiples of 8");

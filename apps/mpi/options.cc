@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <map>
+#include <string_view>
 
 #include "failure.h"
 
@@ -94,6 +95,13 @@ unsigned Options::rounds_for(std::size_t size) const {
   return rounds > 0 ? rounds
                     : static_cast<unsigned>(std::clamp<std::size_t>(
                           kVolume / std::max<std::size_t>(size, 1), 20, 1000));
+}
+
+std::vector<std::string> Options::operations_of(const std::vector<std::string>& own) const {
+  if (operation.empty()) {
+    return own;
+  }
+  return {Value{experiment + " --operation", operation}.one_of(own)};
 }
 
 CommandLine parse(const std::vector<std::string>& words, const std::vector<std::string>& known) {

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace rdma::mpibench {
@@ -28,7 +27,8 @@ struct Options {
   }
   // Rounds for a size, unless the command line says how many: fewer of large messages.
   unsigned rounds_for(std::size_t size) const;
-  bool wants(std::string_view name) const { return operation.empty() || operation == name; }
+  // The experiment's operations, or the chosen one. Throws Failure (kInput) if that is not its own.
+  std::vector<std::string> operations_of(const std::vector<std::string>& own) const;
 };
 
 struct CommandLine {

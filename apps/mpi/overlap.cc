@@ -120,10 +120,7 @@ Samples waited(const Options& options, const World& world, bool put, std::size_t
 }  // namespace
 
 void overlapping(const Options& options, const World& world) {
-  for (const std::string operation : {"send", "receive"}) {
-    if (!options.wants(operation)) {
-      continue;
-    }
+  for (const auto& operation : options.operations_of({"send", "receive"})) {
     const bool sending = operation == "send";
     for (const std::size_t size : options.sizes_or({1024, 16384, 262144, 1048576})) {
       if (world.measures()) {
@@ -147,10 +144,7 @@ void overlapping(const Options& options, const World& world) {
 void progress(const Options& options, const World& world) {
   const std::vector<unsigned> delays =
       options.delays.empty() ? std::vector<unsigned>{0, 1000, 5000, 20000} : options.delays;
-  for (const std::string operation : {"send", "put"}) {
-    if (!options.wants(operation)) {
-      continue;
-    }
+  for (const auto& operation : options.operations_of({"send", "put"})) {
     for (const std::size_t size : options.sizes_or({1024, 262144})) {
       for (const unsigned delay : delays) {
         const Samples samples = waited(options, world, operation == "put", size,

@@ -73,7 +73,9 @@ class Radix : public Kernel {
   // Sorts this host's keys by the digit into `sorted_`, tells all hosts how many it has of each,
   // and returns that.
   Counts sort_here(World& world, std::size_t shift) {
-    const auto keys = world.of(from().at(0, world.part(count_).size()));
+    const auto here = world.of(from().at(0, world.part(count_).size()));
+    // Other hosts can write the keys meanwhile: counted and placed from one copy.
+    const std::vector<std::uint32_t> keys(here.begin(), here.end());
     const auto digit = [&](std::uint32_t key) { return key >> shift & (digits_ - 1); };
     Counts counts(digits_);
     for (const std::uint32_t key : keys)

@@ -66,7 +66,7 @@ Function* behind(const char* name, Function* /* ours */) {
 #define NAMED(function) #function, function
 
 // Runs what a call does on a window, if it is one of ours; otherwise what MPI does with the same
-// arguments.
+// arguments. MPI_Win has to be a type of its own, as in Open MPI.
 template <typename Function, typename Arguments, typename Action>
 int on(const char* call, Function* ours, const Arguments& arguments, Action action) {
   const auto found = layer().windows.find(std::get<MPI_Win>(arguments));
