@@ -47,11 +47,18 @@ class Child {
 
   pid_t pid() const { return pid_; }
 
-  // Waits for its end. After `limit` it is killed, and has another minute.
+  // Waits for its end. After `limit` it is killed, and has another minute. Throws Failure.
   End end(Limit limit) const {
     End end;
     int raw = 0;
-    for (Deadline deadline(limit); waitpid(pid_, &raw, WNOHANG) == 0; usleep(2000)) {
+    for (Deadline deadline(limit);; usleep(2000)) {
+      const pid_t gone = waitpid(pid_, &raw, WNOHANG);
+      if (gone < 0) {
+        fail_errno("waitpid");
+      }
+      if (gone != 0) {
+        break;
+      }
       if (!deadline.over()) {
         continue;
       }
