@@ -45,12 +45,12 @@ struct bench {
 /* The directions of a queue pair. */
 static inline struct weft_tx *tx_of(const struct weft_qp *qp)
 {
-	return &to_weft_engine(qp)->tx;
+	return &container_of(qp, struct weft_engine, qp)->tx;
 }
 
 static inline struct weft_rx *rx_of(const struct weft_qp *qp)
 {
-	return &to_weft_engine(qp)->rx;
+	return &container_of(qp, struct weft_engine, qp)->rx;
 }
 
 /* Returns the work that left word at tx_lock, a bit for each enum weft_want. */

@@ -158,7 +158,7 @@ static void space_before_accept(struct kunit *test)
 	struct sock *sk;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
-	sk = weft_tcp_sk(llp);
+	sk = llp->sock->sk;
 	lock_sock(sk);
 	sock = sk->sk_socket;
 	sk->sk_socket = NULL;

@@ -54,14 +54,14 @@ static struct call call_listener(struct kunit *test)
 					       &c.client), 0);
 	KUNIT_ASSERT_EQ(test, c.client->ops->setsockopt(c.client, SOL_TCP, TCP_MAXSEG,
 							KERNEL_SOCKPTR(&mss), sizeof(mss)), 0);
-	at.sin_port = inet_sk(weft_tcp_sk(c.listener))->inet_sport;
+	at.sin_port = inet_sk(c.listener->sock->sk)->inet_sport;
 	KUNIT_ASSERT_EQ(test, kernel_connect(c.client, (struct sockaddr_unsized *)&at,
 					     sizeof(at), 0), 0);
 	/* A softirq that ksoftirqd runs brings the client's last ACK later. */
 	for (u32 i = 0; i < 100 && !c.listener->class->incoming(c.listener); i++)
 		msleep(20);
 	KUNIT_ASSERT_TRUE(test, c.listener->class->incoming(c.listener));
-	c.sk = inet_csk(weft_tcp_sk(c.listener))->icsk_accept_queue.rskq_accept_head->sk;
+	c.sk = inet_csk(c.listener->sock->sk)->icsk_accept_queue.rskq_accept_head->sk;
 	return c;
 }
 
@@ -91,7 +91,7 @@ static void accepted(struct kunit *test)
 	call_back(&c);
 	llp = c.listener->class->accept(c.listener, &ops, NULL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
-	KUNIT_EXPECT_PTR_EQ(test, weft_tcp_sk(llp), c.sk);
+	KUNIT_EXPECT_PTR_EQ(test, llp->sock->sk, c.sk);
 	KUNIT_EXPECT_TRUE(test, sock_flag(c.sk, SOCK_URGINLINE));
 	weft_llp_close(llp, true);
 	call_end(&c);
@@ -132,7 +132,7 @@ static void silent_peers(struct kunit *test)
 	const struct tcp_sock *tp;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
-	sk = weft_tcp_sk(llp);
+	sk = llp->sock->sk;
 	tp = tcp_sk(sk);
 	llp->class->set_timeouts(llp, 0, 0);
 	KUNIT_EXPECT_FALSE(test, sock_flag(sk, SOCK_KEEPOPEN));
@@ -227,29 +227,29 @@ static struct weft_tcp *asked(struct kunit *test, u32 mss)
 	struct tcp_sock *tp;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
-	tcp = to_weft_tcp(llp);
+	tcp = container_of(llp, struct weft_tcp, llp);
 	weft_llp_call(llp, lock);
-	tp = tcp_sk(weft_tcp_sk(llp));
+	tp = tcp_sk(llp->sock->sk);
 	tcp->turn = turns(8);
 	tp->data_segs_in = tcp->turn.segs_answered + 2;
 	tp->rcv_wup = -1000;
 	tp->rcv_nxt = tp->rcv_wup + 2 * mss;
 	tp->advmss = mss;
-	inet_csk_enter_pingpong_mode(weft_tcp_sk(llp));
-	inet_csk(weft_tcp_sk(llp))->icsk_ack.rcv_mss = mss;
+	inet_csk_enter_pingpong_mode(llp->sock->sk);
+	inet_csk(llp->sock->sk)->icsk_ack.rcv_mss = mss;
 	return tcp;
 }
 
 /* Reads what was asked. Returns how many bytes TCP then takes for no more than one segment. */
 static u32 read_all(struct weft_tcp *tcp)
 {
-	weft_tcp_ack_with_answer(tcp, weft_tcp_sk(&tcp->llp));
-	return inet_csk(weft_tcp_sk(&tcp->llp))->icsk_ack.rcv_mss;
+	weft_tcp_ack_with_answer(tcp, tcp->llp.sock->sk);
+	return inet_csk(tcp->llp.sock->sk)->icsk_ack.rcv_mss;
 }
 
 static void answered(struct weft_tcp *tcp)
 {
-	struct sock *sk = weft_tcp_sk(&tcp->llp);
+	struct sock *sk = tcp->llp.sock->sk;
 
 	tcp_sk(sk)->packets_out = 0;
 	weft_llp_call(&tcp->llp, unlock);
@@ -260,7 +260,7 @@ static void answered(struct weft_tcp *tcp)
 static void ack_with_answer(struct kunit *test)
 {
 	struct weft_tcp *tcp = asked(test, MSS);
-	struct sock *sk = weft_tcp_sk(&tcp->llp);
+	struct sock *sk = tcp->llp.sock->sk;
 
 	KUNIT_EXPECT_EQ(test, read_all(tcp), 2 * MSS);
 	weft_tcp_ack_at_once(tcp, sk);
@@ -281,11 +281,11 @@ static void ack_after_late_answer(struct kunit *test)
 
 	answer(&tcp->turn, 2, 2);
 	for (u32 i = 0; i < 8; i++) {
-		tcp_sk(weft_tcp_sk(&tcp->llp))->data_segs_in = tcp->turn.segs_answered + 2;
+		tcp_sk(tcp->llp.sock->sk)->data_segs_in = tcp->turn.segs_answered + 2;
 		KUNIT_EXPECT_EQ(test, read_all(tcp), MSS);
 		answer(&tcp->turn, 2, 1);
 	}
-	tcp_sk(weft_tcp_sk(&tcp->llp))->data_segs_in = tcp->turn.segs_answered + 2;
+	tcp_sk(tcp->llp.sock->sk)->data_segs_in = tcp->turn.segs_answered + 2;
 	KUNIT_EXPECT_EQ(test, read_all(tcp), 2 * MSS);
 	answered(tcp);
 }
@@ -293,7 +293,7 @@ static void ack_after_late_answer(struct kunit *test)
 static void ack_of_much(struct kunit *test)
 {
 	struct weft_tcp *tcp = asked(test, MSS);
-	struct tcp_sock *tp = tcp_sk(weft_tcp_sk(&tcp->llp));
+	struct tcp_sock *tp = tcp_sk(tcp->llp.sock->sk);
 
 	tp->data_segs_in = tcp->turn.segs_answered + 8;
 	tp->rcv_nxt = tp->rcv_wup + 16385;
@@ -312,7 +312,7 @@ static void ack_of_much(struct kunit *test)
 static void ack_of_large_segments(struct kunit *test)
 {
 	struct weft_tcp *tcp = asked(test, JUMBO_MSS);
-	struct tcp_sock *tp = tcp_sk(weft_tcp_sk(&tcp->llp));
+	struct tcp_sock *tp = tcp_sk(tcp->llp.sock->sk);
 
 	KUNIT_EXPECT_EQ(test, read_all(tcp), JUMBO_MSS);
 	/* Also if the first of them is acknowledged, and the rest is short. */
@@ -325,7 +325,7 @@ static void ack_of_large_segments(struct kunit *test)
 static void ack_of_a_stream(struct kunit *test)
 {
 	struct weft_tcp *tcp = asked(test, MSS);
-	struct sock *sk = weft_tcp_sk(&tcp->llp);
+	struct sock *sk = tcp->llp.sock->sk;
 
 	tcp_sk(sk)->packets_out = 1;
 	KUNIT_EXPECT_EQ(test, read_all(tcp), MSS);
@@ -386,7 +386,7 @@ static void pieces_in(struct kunit *test, struct call *c, struct weft_llp *llp, 
 static void pieces_out(struct kunit *test, struct call *c, struct weft_llp *llp, u8 *page,
 		       struct taken *taken)
 {
-	struct sock *sk = weft_tcp_sk(llp);
+	struct sock *sk = llp->sock->sk;
 	struct kvec iov = { .iov_base = taken->bytes, .iov_len = PIECE * PIECES };
 	struct msghdr msg = {};
 	u32 i, emss;

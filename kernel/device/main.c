@@ -111,7 +111,6 @@ WEFT_EXPORT(weft_sock_name_v6);
 WEFT_EXPORT(weft_tcp_class);
 WEFT_EXPORT(weft_tcp_lock);
 WEFT_EXPORT(weft_tcp_unlock);
-WEFT_EXPORT(weft_tcp_assert_locked);
 WEFT_EXPORT(weft_tcp_want_space);
 WEFT_EXPORT(weft_tcp_send_page);
 WEFT_EXPORT(weft_tcp_read);

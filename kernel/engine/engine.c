@@ -29,7 +29,7 @@ static_assert(IS_ENABLED(CONFIG_LOCKDEP) || IS_ENABLED(CONFIG_DEBUG_SPINLOCK) ||
  */
 bool weft_engine_flush(struct weft_qp *qp)
 {
-	struct weft_engine *engine = to_weft_engine(qp);
+	struct weft_engine *engine = container_of(qp, struct weft_engine, qp);
 
 	lockdep_assert_held(&qp->tx_lock.mutex);
 	weft_ring_need_doorbell(&qp->sq, true);
@@ -59,7 +59,7 @@ static bool engine_rounds(struct weft_qp *qp, int rounds)
 	}
 	do {
 		weft_ring_need_doorbell(&qp->sq, false);
-		more = weft_tx_round(&to_weft_engine(qp)->tx);
+		more = weft_tx_round(&container_of(qp, struct weft_engine, qp)->tx);
 		if (!more && weft_gate_runs_out(&qp->gate))
 			weft_qp_within(qp, WEFT_GATE_TIMEOUT);
 		/* Stop for work that wants tx_lock: the connection may be about to end. */
@@ -211,7 +211,7 @@ int weft_engine_for_kernel(struct weft_qp *qp)
  */
 int weft_engine_init(struct weft_qp *qp, const struct ib_qp_init_attr *attr)
 {
-	struct weft_engine *engine = to_weft_engine(qp);
+	struct weft_engine *engine = container_of(qp, struct weft_engine, qp);
 	int ret;
 
 	engine->tx.qp = qp;
@@ -245,7 +245,7 @@ free_inflight:
  */
 void weft_engine_destroy(struct weft_qp *qp)
 {
-	struct weft_engine *engine = to_weft_engine(qp);
+	struct weft_engine *engine = container_of(qp, struct weft_engine, qp);
 
 	/* No reference is left, so all loans are returned. */
 	weft_baton_lock(&qp->tx_lock);
@@ -276,7 +276,7 @@ void weft_engine_end(struct weft_qp *qp)
 	qp->worker.ended = true;
 	weft_baton_unlock(&qp->tx_lock);
 	engine_cancel(qp);
-	weft_rx_stop(&to_weft_engine(qp)->rx);
+	weft_rx_stop(&container_of(qp, struct weft_engine, qp)->rx);
 	/* Timer and worker start each other, so the worker is ended a second time. */
 	timer_delete_sync(&qp->worker.timer);
 	engine_cancel(qp);
@@ -284,8 +284,8 @@ void weft_engine_end(struct weft_qp *qp)
 
 void weft_engine_glance(const struct weft_qp *qp, struct weft_flow *flow)
 {
-	const struct weft_tx *tx = &to_weft_engine(qp)->tx;
-	const struct weft_rx *rx = &to_weft_engine(qp)->rx;
+	const struct weft_tx *tx = &container_of(qp, struct weft_engine, qp)->tx;
+	const struct weft_rx *rx = &container_of(qp, struct weft_engine, qp)->rx;
 
 	flow->tx_fpdus = weft_glance(tx->fpdus);
 	flow->tx_bytes = weft_glance(tx->bytes);

@@ -17,7 +17,7 @@
 
 static void engine_readable(struct weft_llp *llp)
 {
-	weft_rx_readable(&to_weft_engine(llp->owner)->rx);
+	weft_rx_readable(&container_of(llp->owner, struct weft_engine, qp)->rx);
 }
 
 /* May run inside our own send, so the worker sends. */
@@ -87,7 +87,7 @@ static u32 engine_longest(const struct weft_qp *qp, struct weft_llp *llp)
 int weft_engine_start(struct weft_qp *qp, struct weft_llp *llp,
 		      const struct weft_mpa_agreed *agreed, bool initiator)
 {
-	struct weft_engine *engine = to_weft_engine(qp);
+	struct weft_engine *engine = container_of(qp, struct weft_engine, qp);
 	u32 peer = agreed->extended ? WEFT_PEER_EXTENDED : 0;
 	int ret;
 
@@ -138,7 +138,7 @@ int weft_engine_start(struct weft_qp *qp, struct weft_llp *llp,
 
 bool weft_engine_stop(struct weft_qp *qp)
 {
-	struct weft_engine *engine = to_weft_engine(qp);
+	struct weft_engine *engine = container_of(qp, struct weft_engine, qp);
 	struct weft_llp *llp = qp->llp;
 
 	lockdep_assert_held(&qp->tx_lock.mutex);
@@ -222,7 +222,7 @@ void weft_engine_error(struct weft_qp *qp)
 /* Empties the queues. Returns -EBUSY with a connection, or while pages are lent. */
 int weft_engine_reset(struct weft_qp *qp)
 {
-	struct weft_engine *engine = to_weft_engine(qp);
+	struct weft_engine *engine = container_of(qp, struct weft_engine, qp);
 	int ret = 0;
 
 	weft_baton_lock(&qp->tx_lock);

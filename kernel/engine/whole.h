@@ -21,9 +21,4 @@ struct weft_engine {
 	struct weft_rx rx;
 };
 
-static inline struct weft_engine *to_weft_engine(const struct weft_qp *qp)
-{
-	return container_of(qp, struct weft_engine, qp);
-}
-
 #endif /* WEFT_WHOLE_H */

@@ -71,8 +71,13 @@ static inline void weft_llp_close(struct weft_llp *llp, bool abort)
 })
 
 #define weft_llp_assert_locked(llp) do {					\
-	if (IS_ENABLED(CONFIG_LOCKDEP))						\
-		weft_llp_call(llp, assert_locked);				\
+	typeof(llp) __locked = (llp);						\
+	if (!IS_ENABLED(CONFIG_LOCKDEP))					\
+		break;								\
+	if (likely(__locked->class == &weft_tcp_class))				\
+		sock_owned_by_me(__locked->sock->sk);				\
+	else									\
+		__locked->class->flow.assert_locked(__locked);			\
 } while (0)
 
 /*
@@ -83,7 +88,7 @@ static inline void weft_llp_close(struct weft_llp *llp, bool abort)
 static inline void weft_llp_follow(struct weft_llp *llp)
 {
 	if (likely(llp->class == &weft_tcp_class))
-		sock_rps_record_flow(weft_tcp_sk(llp));
+		sock_rps_record_flow(llp->sock->sk);
 }
 
 #endif /* WEFT_LLP_H */

@@ -63,7 +63,7 @@ static void llp_tcp_data_ready(struct sock *sk)
 	rcu_read_lock();
 	llp = llp_tcp_stream(sk);
 	if (llp)
-		weft_tcp_arrived(to_weft_tcp(llp));
+		weft_tcp_arrived(container_of(llp, struct weft_tcp, llp));
 	rcu_read_unlock();
 }
 
@@ -89,7 +89,7 @@ static void llp_tcp_state_change(struct sock *sk)
 	rcu_read_lock();
 	llp = llp_tcp_stream(sk);
 	if (llp && sk->sk_state != TCP_LISTEN)
-		weft_tcp_read_put_off(to_weft_tcp(llp));
+		weft_tcp_read_put_off(container_of(llp, struct weft_tcp, llp));
 	rcu_read_unlock();
 	llp_tcp_tell(sk, false);
 }
@@ -168,7 +168,7 @@ static struct weft_llp *llp_tcp_open(struct net *net, int family,
 
 static void llp_tcp_set_timeouts(struct weft_llp *llp, u32 keepalive, u32 user_timeout)
 {
-	struct sock *sk = weft_tcp_sk(llp);
+	struct sock *sk = llp->sock->sk;
 
 	tcp_sock_set_user_timeout(sk, user_timeout * MSEC_PER_SEC);
 	if (!keepalive)
@@ -181,7 +181,7 @@ static void llp_tcp_set_timeouts(struct weft_llp *llp, u32 keepalive, u32 user_t
 
 static int llp_tcp_listen(struct weft_llp *llp, int backlog)
 {
-	struct sock *sk = weft_tcp_sk(llp);
+	struct sock *sk = llp->sock->sk;
 
 	/* Accepted sockets inherit this callback, and have no owner at first. */
 	write_lock_bh(&sk->sk_callback_lock);
@@ -192,7 +192,7 @@ static int llp_tcp_listen(struct weft_llp *llp, int backlog)
 
 static bool llp_tcp_incoming(struct weft_llp *listener)
 {
-	struct sock *sk = weft_tcp_sk(listener);
+	struct sock *sk = listener->sock->sk;
 
 	return !reqsk_queue_empty(&inet_csk(sk)->icsk_accept_queue);
 }
@@ -200,7 +200,7 @@ static bool llp_tcp_incoming(struct weft_llp *listener)
 static struct weft_llp *llp_tcp_accept(struct weft_llp *listener,
 				       const struct weft_llp_ops *ops, void *owner)
 {
-	struct weft_tcp *from = to_weft_tcp(listener);
+	struct weft_tcp *from = container_of(listener, struct weft_tcp, llp);
 	struct socket *sock;
 	struct weft_llp *llp;
 	int ret;
@@ -226,7 +226,7 @@ static struct weft_llp *llp_tcp_accept(struct weft_llp *listener,
 static int llp_tcp_addresses(struct weft_llp *llp, struct sockaddr_storage *local,
 			     struct sockaddr_storage *remote)
 {
-	const struct sock *sk = weft_tcp_sk(llp);
+	const struct sock *sk = llp->sock->sk;
 	const struct inet_sock *inet = inet_sk(sk);
 
 	memset(local, 0, sizeof(*local));
@@ -247,7 +247,7 @@ static int llp_tcp_addresses(struct weft_llp *llp, struct sockaddr_storage *loca
 
 static enum weft_llp_state llp_tcp_state(struct weft_llp *llp)
 {
-	switch (READ_ONCE(weft_tcp_sk(llp)->sk_state)) {
+	switch (READ_ONCE(llp->sock->sk->sk_state)) {
 	case TCP_SYN_SENT:
 	case TCP_SYN_RECV:
 		return WEFT_LLP_CONNECTING;
@@ -265,7 +265,7 @@ static enum weft_llp_state llp_tcp_state(struct weft_llp *llp)
 
 static int llp_tcp_error(struct weft_llp *llp)
 {
-	return sock_error(weft_tcp_sk(llp));
+	return sock_error(llp->sock->sk);
 }
 
 static int llp_tcp_recv(struct weft_llp *llp, void *buf, u32 len)
@@ -291,7 +291,7 @@ static void llp_tcp_shutdown(struct weft_llp *llp)
 
 static void llp_tcp_close(struct weft_llp *llp, bool abort)
 {
-	struct weft_tcp *tcp = to_weft_tcp(llp);
+	struct weft_tcp *tcp = container_of(llp, struct weft_tcp, llp);
 	struct socket *sock = llp->sock;
 	int linger2 = WEFT_FIN_WAIT2_S;
 	struct sock *sk = sock->sk;
@@ -320,11 +320,11 @@ static void llp_tcp_close(struct weft_llp *llp, bool abort)
 static void llp_tcp_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops, void *owner,
 			  bool later)
 {
-	struct sock *sk = weft_tcp_sk(llp);
+	struct sock *sk = llp->sock->sk;
 
 	lock_sock(sk);
 	/* An owner that reads later gathers packets itself. */
-	to_weft_tcp(llp)->at_once = later;
+	container_of(llp, struct weft_tcp, llp)->at_once = later;
 	write_lock_bh(&sk->sk_callback_lock);
 	llp->ops = ops;
 	llp->owner = owner;
@@ -336,17 +336,17 @@ static void llp_tcp_adopt(struct weft_llp *llp, const struct weft_llp_ops *ops, 
 
 static struct net *path_tcp_net(const struct weft_llp *llp)
 {
-	return sock_net(weft_tcp_sk(llp));
+	return sock_net(llp->sock->sk);
 }
 
 static struct mem_cgroup *path_tcp_payer(const struct weft_llp *llp)
 {
-	return weft_sock_memcg_get(weft_tcp_sk(llp));
+	return weft_sock_memcg_get(llp->sock->sk);
 }
 
 static u16 path_tcp_port(const struct weft_llp *listener)
 {
-	return ntohs(inet_sk(weft_tcp_sk(listener))->inet_sport);
+	return ntohs(inet_sk(listener->sock->sk)->inet_sport);
 }
 
 static void path_tcp_set_lowat(struct weft_llp *llp, u32 bytes)
@@ -359,7 +359,7 @@ static void path_tcp_set_lowat(struct weft_llp *llp, u32 bytes)
 
 static void path_tcp_flight(const struct weft_llp *llp, struct weft_llp_flight *flight)
 {
-	const struct tcp_sock *tp = tcp_sk(weft_tcp_sk(llp));
+	const struct tcp_sock *tp = tcp_sk(llp->sock->sk);
 	u32 rto_us;
 
 	flight->una = READ_ONCE(tp->snd_una);

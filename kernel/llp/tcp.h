@@ -51,16 +51,6 @@ struct weft_tcp {
 	u16 rcv_mss;	/* TCP's measure before it was raised for one message; 0: not raised */
 };
 
-static inline struct weft_tcp *to_weft_tcp(const struct weft_llp *llp)
-{
-	return container_of(llp, struct weft_tcp, llp);
-}
-
-static inline struct sock *weft_tcp_sk(const struct weft_llp *llp)
-{
-	return llp->sock->sk;
-}
-
 /* --- tcp_data.c: when packets are read --- */
 
 void weft_tcp_arrived(struct weft_tcp *tcp);
@@ -72,7 +62,6 @@ void weft_tcp_later(struct timer_list *later);
 
 void weft_tcp_lock(struct weft_llp *llp);
 void weft_tcp_unlock(struct weft_llp *llp);
-void weft_tcp_assert_locked(const struct weft_llp *llp);
 void weft_tcp_resume(struct weft_llp *llp);
 u32 weft_tcp_emss(struct weft_llp *llp);
 u32 weft_tcp_train(struct weft_llp *llp, u32 emss);

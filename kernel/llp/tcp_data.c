@@ -13,7 +13,7 @@
 /* Reads the packets that were put off, or all if the owner is resumed. Softirq or process. */
 void weft_tcp_read_put_off(struct weft_tcp *tcp)
 {
-	sock_owned_by_me(weft_tcp_sk(&tcp->llp));
+	sock_owned_by_me(tcp->llp.sock->sk);
 	if (likely(!tcp->put_off && !READ_ONCE(tcp->resumed)))
 		return;
 	/* If only one or two packets came together, they were put off for nothing: back off. */
@@ -34,7 +34,7 @@ void weft_tcp_read_put_off(struct weft_tcp *tcp)
  */
 static void tcp_read_now(struct weft_tcp *tcp)
 {
-	struct sock *sk = weft_tcp_sk(&tcp->llp);
+	struct sock *sk = tcp->llp.sock->sk;
 
 	bh_lock_sock(sk);
 	if (!sock_owned_by_user(sk))
@@ -58,7 +58,7 @@ void weft_tcp_later(struct timer_list *later)
 
 void weft_tcp_resume(struct weft_llp *llp)
 {
-	struct weft_tcp *tcp = to_weft_tcp(llp);
+	struct weft_tcp *tcp = container_of(llp, struct weft_tcp, llp);
 
 	WRITE_ONCE(tcp->resumed, true);
 	tasklet_schedule(&tcp->late);
@@ -73,11 +73,11 @@ void weft_tcp_resume(struct weft_llp *llp)
  */
 void weft_tcp_arrived(struct weft_tcp *tcp)
 {
-	const struct tcp_sock *tp = tcp_sk(weft_tcp_sk(&tcp->llp));
+	const struct tcp_sock *tp = tcp_sk(tcp->llp.sock->sk);
 	u32 unread = tp->rcv_nxt - tp->copied_seq;
 	bool late = false;
 
-	sock_owned_by_me(weft_tcp_sk(&tcp->llp));
+	sock_owned_by_me(tcp->llp.sock->sk);
 	if (weft_rule(WEFT_RULE_PUT_OFF) && in_serving_softirq() && unread >= WEFT_TCP_LARGE &&
 	    unread <= WEFT_TCP_MOST && !tcp->at_once && !weft_tcp_full(&tcp->llp)) {
 		if (tcp->put_off)
@@ -97,25 +97,20 @@ void weft_tcp_arrived(struct weft_tcp *tcp)
 
 void weft_tcp_lock(struct weft_llp *llp)
 {
-	lock_sock(weft_tcp_sk(llp));
+	lock_sock(llp->sock->sk);
 }
 
 void weft_tcp_unlock(struct weft_llp *llp)
 {
 	/* The tasklet leaves packets to the lock's owner. */
-	weft_tcp_read_put_off(to_weft_tcp(llp));
-	release_sock(weft_tcp_sk(llp));
-}
-
-void weft_tcp_assert_locked(const struct weft_llp *llp)
-{
-	sock_owned_by_me(weft_tcp_sk(llp));
+	weft_tcp_read_put_off(container_of(llp, struct weft_tcp, llp));
+	release_sock(llp->sock->sk);
 }
 
 static noinline void llp_tcp_round_mss(struct weft_llp *llp)
 {
-	struct weft_tcp *tcp = to_weft_tcp(llp);
-	struct sock *sk = weft_tcp_sk(llp);
+	struct weft_tcp *tcp = container_of(llp, struct weft_tcp, llp);
+	struct sock *sk = llp->sock->sk;
 
 	tcp->pmtu = inet_csk(sk)->icsk_pmtu_cookie;
 	weft_tcp_round_mss(tcp, sk);
@@ -124,8 +119,8 @@ static noinline void llp_tcp_round_mss(struct weft_llp *llp)
 
 u32 weft_tcp_emss(struct weft_llp *llp)
 {
-	const struct weft_tcp *tcp = to_weft_tcp(llp);
-	struct sock *sk = weft_tcp_sk(llp);
+	const struct weft_tcp *tcp = container_of(llp, struct weft_tcp, llp);
+	struct sock *sk = llp->sock->sk;
 
 	/*
 	 * If the segment size, or a cause of it, has changed since it was rounded. A window of less
@@ -141,7 +136,7 @@ u32 weft_tcp_emss(struct weft_llp *llp)
 
 u32 weft_tcp_train(struct weft_llp *llp, u32 emss)
 {
-	struct sock *sk = weft_tcp_sk(llp);
+	struct sock *sk = llp->sock->sk;
 	u32 most = sk_can_gso(sk) ? READ_ONCE(sk->sk_gso_max_size) : 0;
 
 	return max(most / emss, 1U) * emss;
@@ -150,7 +145,7 @@ u32 weft_tcp_train(struct weft_llp *llp, u32 emss)
 /* If the last unsent packet buffer has room, it and each of its segments start with an FPDU. */
 u32 weft_tcp_room(struct weft_llp *llp, u32 emss)
 {
-	struct sock *sk = weft_tcp_sk(llp);
+	struct sock *sk = llp->sock->sk;
 	struct sk_buff *skb = tcp_write_queue_tail(sk);
 	u32 rest;
 
@@ -168,7 +163,7 @@ u32 weft_tcp_room(struct weft_llp *llp, u32 emss)
 
 void weft_tcp_end_segment(struct weft_llp *llp)
 {
-	struct sock *sk = weft_tcp_sk(llp);
+	struct sock *sk = llp->sock->sk;
 	struct sk_buff *skb = tcp_write_queue_tail(sk);
 
 	if (skb && tcp_send_head(sk))
@@ -183,7 +178,7 @@ void weft_tcp_end_segment(struct weft_llp *llp)
  */
 u32 weft_tcp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len)
 {
-	struct sock *sk = weft_tcp_sk(llp);
+	struct sock *sk = llp->sock->sk;
 	struct sk_buff *skb = tcp_write_queue_tail(sk);
 	u32 train = weft_tcp_train(llp, emss);
 	u32 used;
@@ -203,7 +198,7 @@ u32 weft_tcp_portion(struct weft_llp *llp, u32 emss, u32 ahead, u32 len)
 
 bool weft_tcp_want_space(struct weft_llp *llp)
 {
-	if (sk_stream_is_writeable(weft_tcp_sk(llp)))
+	if (sk_stream_is_writeable(llp->sock->sk))
 		return false;
 	set_bit(SOCK_NOSPACE, &llp->sock->flags);
 	return true;
@@ -211,12 +206,12 @@ bool weft_tcp_want_space(struct weft_llp *llp)
 
 int weft_tcp_send_page(struct weft_llp *llp, struct page *page, u32 offset, u32 len, bool more)
 {
-	return weft_sock_send_page(weft_tcp_sk(llp), page, offset, len, more);
+	return weft_sock_send_page(llp->sock->sk, page, offset, len, more);
 }
 
 bool weft_tcp_may_lend(struct weft_llp *llp)
 {
-	struct sock *sk = weft_tcp_sk(llp);
+	struct sock *sk = llp->sock->sk;
 	struct dst_entry *dst;
 	bool leaves;
 
@@ -238,17 +233,17 @@ int weft_tcp_lend(struct weft_llp *llp, struct ubuf_info *ubuf,
 	weft_msg_lend(&msg, ubuf);
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, bv, num, len);
 	iov_iter_advance(&msg.msg_iter, from);
-	return tcp_sendmsg_locked(weft_tcp_sk(llp), &msg, len - from);
+	return tcp_sendmsg_locked(llp->sock->sk, &msg, len - from);
 }
 
 bool weft_tcp_unsent(struct weft_llp *llp)
 {
-	return !skb_queue_empty_lockless(&weft_tcp_sk(llp)->sk_write_queue);
+	return !skb_queue_empty_lockless(&llp->sock->sk->sk_write_queue);
 }
 
 enum weft_llp_end weft_tcp_end(struct weft_llp *llp)
 {
-	struct sock *sk = weft_tcp_sk(llp);
+	struct sock *sk = llp->sock->sk;
 
 	if (!(sk->sk_shutdown & RCV_SHUTDOWN) && sk->sk_state != TCP_CLOSE)
 		return WEFT_LLP_GOES_ON;
@@ -266,7 +261,7 @@ static int llp_tcp_read_one(read_descriptor_t *desc, struct sk_buff *skb,
 			    unsigned int offset, size_t len)
 {
 	struct weft_tcp_reader *reader = desc->arg.data;
-	struct sock *sk = weft_tcp_sk(&reader->tcp->llp);
+	struct sock *sk = reader->tcp->llp.sock->sk;
 	/* Stop TCP at the last packet: under the lock no other can arrive. */
 	bool last = skb_queue_is_last(&sk->sk_receive_queue, skb);
 	bool pushed = TCP_SKB_CB(skb)->tcp_flags & TCPHDR_PSH;
@@ -281,8 +276,8 @@ static int llp_tcp_read_one(read_descriptor_t *desc, struct sk_buff *skb,
 
 void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 {
-	struct weft_tcp *tcp = to_weft_tcp(llp);
-	struct sock *sk = weft_tcp_sk(llp);
+	struct weft_tcp *tcp = container_of(llp, struct weft_tcp, llp);
+	struct sock *sk = llp->sock->sk;
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct weft_tcp_reader reader = {
 		.tcp = tcp,
@@ -306,7 +301,7 @@ void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 
 void weft_tcp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx)
 {
-	struct sock *sk = weft_tcp_sk(llp);
+	struct sock *sk = llp->sock->sk;
 	u32 seq = tcp_sk(sk)->copied_seq + from;
 	struct sk_buff *skb;
 	u32 offset, n;
@@ -328,7 +323,7 @@ void weft_tcp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *c
  */
 void weft_tcp_await(struct weft_llp *llp, u32 bytes)
 {
-	struct weft_tcp *tcp = to_weft_tcp(llp);
+	struct weft_tcp *tcp = container_of(llp, struct weft_tcp, llp);
 	struct socket *sock = llp->sock;
 	struct sock *sk = sock->sk;
 	bool at_once = tcp->at_once;
@@ -344,5 +339,5 @@ void weft_tcp_await(struct weft_llp *llp, u32 bytes)
 
 bool weft_tcp_full(struct weft_llp *llp)
 {
-	return tcp_epollin_ready(weft_tcp_sk(llp), INT_MAX);
+	return tcp_epollin_ready(llp->sock->sk, INT_MAX);
 }
