@@ -23,6 +23,15 @@ static int __maybe_unused probe(const struct sock *sk)
 	return sk->weft_never_there;
 }
 
+#elif defined(PROBE_LINUX_UNALIGNED)
+/* Up to 6.11, the header of unaligned numbers is <asm/unaligned.h>. */
+#include <linux/unaligned.h>
+
+static int __maybe_unused probe(const void *p)
+{
+	return get_unaligned_be16(p);
+}
+
 #elif defined(PROBE_TCP_SENDPAGE_LOCKED)
 /* Up to 6.4, TCP sends pages with a function of its own. */
 #include <net/tcp.h>

@@ -335,12 +335,12 @@ static void cm_disagreed(struct kunit *test)
 	host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, -EPROTO);
 	n = c->peer->llp.class->recv(&c->peer->llp, c->private, WEFT_MPA_MAX_PRIVATE);
 	KUNIT_ASSERT_GT(test, n, 20);
-	KUNIT_EXPECT_EQ(test, weft_get_be32(c->private), 0U);
+	KUNIT_EXPECT_EQ(test, get_unaligned_be32(c->private), 0U);
 	KUNIT_EXPECT_EQ(test, c->private[WEFT_MARKER_LEN + 3] & 0xf, WEFT_RDMAP_TERMINATE);
-	KUNIT_EXPECT_EQ(test, (u32)n, weft_fpdu_len_marked(weft_get_be16(c->private +
+	KUNIT_EXPECT_EQ(test, (u32)n, weft_fpdu_len_marked(get_unaligned_be16(c->private +
 									 WEFT_MARKER_LEN), 0));
 	KUNIT_EXPECT_TRUE(test, weft_crc_good(c->private + n - WEFT_CRC_LEN,
-					      weft_crc_update(WEFT_CRC_SEED, c->private,
+					      crc32c(WEFT_CRC_SEED, c->private,
 							      n - WEFT_CRC_LEN)));
 	weft_llp_shutdown(&c->peer->llp);
 }
@@ -496,8 +496,8 @@ static void cm_markers(struct kunit *test)
 	n = c->peer->llp.class->recv(&c->peer->llp, c->private, WEFT_MPA_MAX_PRIVATE);
 	/* The ready-to-receive frame is an empty Write. */
 	KUNIT_EXPECT_EQ(test, n, 24);
-	KUNIT_EXPECT_EQ(test, weft_get_be32(c->private), 0U);
-	KUNIT_EXPECT_EQ(test, weft_get_be16(c->private + WEFT_MARKER_LEN), 14);
+	KUNIT_EXPECT_EQ(test, get_unaligned_be32(c->private), 0U);
+	KUNIT_EXPECT_EQ(test, get_unaligned_be16(c->private + WEFT_MARKER_LEN), 14);
 	expect_closed(test, c);
 	end_now(test, c);
 	v = meeting_new(test, true);

@@ -288,11 +288,11 @@ u32 fpdu_put(u8 *to, const struct weft_ddp_hdr *hdr, const void *payload, u32 le
 
 	memcpy(to + WEFT_MPA_LEN + n, payload, len);
 	n += len;
-	weft_put_be16(to, n);
+	put_unaligned_be16(n, to);
 	end = weft_fpdu_len(n) - WEFT_CRC_LEN;
 	memset(to + WEFT_MPA_LEN + n, 0, weft_fpdu_len(n) - WEFT_MPA_LEN - n);
 	if (crc)
-		weft_crc_put(to + end, weft_crc_update(WEFT_CRC_SEED, to, end));
+		weft_crc_put(to + end, crc32c(WEFT_CRC_SEED, to, end));
 	return end + WEFT_CRC_LEN;
 }
 

@@ -101,10 +101,10 @@ static u32 fpdu(u8 *to, u32 len)
 	u32 end = weft_fpdu_len(len) - WEFT_CRC_LEN, i;
 
 	memset(to, 0, end);
-	weft_put_be16(to, len);
+	put_unaligned_be16(len, to);
 	for (i = 0; i < len; i++)
 		to[WEFT_MPA_LEN + i] = byte_at(i);
-	weft_crc_put(to + end, weft_crc_update(WEFT_CRC_SEED, to, end));
+	weft_crc_put(to + end, crc32c(WEFT_CRC_SEED, to, end));
 	return end + WEFT_CRC_LEN;
 }
 

@@ -136,7 +136,7 @@ static void expect_write(struct kunit *test, struct loan_bench *l, u32 offset, u
 	u32 at, got, n;
 
 	for (at = 0, got = 0; at < l->len && got < len; got += n) {
-		n = weft_get_be16(l->tape + at);
+		n = get_unaligned_be16(l->tape + at);
 		KUNIT_ASSERT_EQ(test, weft_ddp_decode(l->tape + at + WEFT_MPA_LEN, n, true, &hdr,
 						      &why), (u32)WEFT_DDP_TAGGED_LEN);
 		at += weft_fpdu_len(n);
@@ -250,7 +250,7 @@ static void loan_cut(struct kunit *test)
 	take(l);
 	expect_write(test, l, 100, total);
 	for (at = 0; at < l->len; at += weft_fpdu_len(n)) {
-		n = weft_get_be16(l->tape + at);
+		n = get_unaligned_be16(l->tape + at);
 		got += n - WEFT_DDP_TAGGED_LEN;
 		KUNIT_EXPECT_TRUE(test, got == total || offset_in_page(100 + got) == 0);
 	}

@@ -13,7 +13,7 @@ static void take_word(struct kunit *test, struct tape *tape, u32 at, u32 field, 
 		*have += 4;
 		return;
 	}
-	KUNIT_EXPECT_EQ(test, weft_get_be32(tape->bytes + at), at < field ? 0 : at - field);
+	KUNIT_EXPECT_EQ(test, get_unaligned_be32(tape->bytes + at), at < field ? 0 : at - field);
 }
 
 /* Reads an FPDU: its markers point to it, its CRC covers them. Returns its length in the stream. */
@@ -21,7 +21,7 @@ static u32 read_fpdu(struct kunit *test, struct tape *tape, bool crc)
 {
 	u32 at = tape->at, have = 0, covered;
 	u32 field = at % 512 ? at : at + 4;
-	u32 len = weft_fpdu_len(weft_get_be16(tape->bytes + field));
+	u32 len = weft_fpdu_len(get_unaligned_be16(tape->bytes + field));
 
 	for (; have < len; at += 4) {
 		KUNIT_ASSERT_LT(test, at, tape->len);
@@ -30,7 +30,7 @@ static u32 read_fpdu(struct kunit *test, struct tape *tape, bool crc)
 	covered = at - tape->at - WEFT_CRC_LEN;
 	if (crc)
 		KUNIT_EXPECT_TRUE(test, weft_crc_good(tape->bytes + at - WEFT_CRC_LEN,
-						      weft_crc_update(WEFT_CRC_SEED,
+						      crc32c(WEFT_CRC_SEED,
 								      tape->bytes + tape->at,
 								      covered)));
 	len = at - tape->at;
@@ -48,7 +48,7 @@ static void read_send(struct kunit *test, struct tape *tape, const struct end *e
 
 	for (got = 0; !hdr.last; got += ulpdu - n) {
 		KUNIT_EXPECT_LE(test, read_fpdu(test, tape, crc), e->fake->script.emss);
-		ulpdu = weft_get_be16(plain);
+		ulpdu = get_unaligned_be16(plain);
 		n = weft_ddp_decode(plain + WEFT_MPA_LEN, ulpdu, true, &hdr, &why);
 		KUNIT_ASSERT_NE(test, n, 0U);
 		KUNIT_EXPECT_EQ(test, hdr.opcode, WEFT_RDMAP_SEND);

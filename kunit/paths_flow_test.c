@@ -364,7 +364,7 @@ static void flow_closes_amid_frame(struct kunit *test)
 	struct routes *r = routes_gather(test, 2);
 	u8 bytes[WEFT_PATH_HEAD + 20] = {};
 
-	weft_put_be16(bytes, 100);
+	put_unaligned_be16(100, bytes);
 	fake_feed(route_fake(&r->a, 1), bytes, sizeof(bytes));
 	route_look(&r->a);
 	KUNIT_EXPECT_TRUE(test, r->a.p->path[1].coming);

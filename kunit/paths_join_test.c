@@ -199,7 +199,7 @@ static void join_wrong_length(struct kunit *test)
 
 	for (u32 i = 0; i < ARRAY_SIZE(wrong); i++) {
 		r = routes_gather(test, 2);
-		weft_put_be16(bytes, wrong[i]);
+		put_unaligned_be16(wrong[i], bytes);
 		fake_feed(route_fake(&r->b, 1), bytes, sizeof(bytes));
 		settle();
 		KUNIT_EXPECT_EQ_MSG(test, num_up(&r->b), 1U, "%u", wrong[i]);
@@ -436,7 +436,7 @@ static void join_unreadable(struct kunit *test)
 	u8 bytes[WEFT_PATH_HEAD] = {};
 	struct sk_buff *skb;
 
-	weft_put_be16(bytes, 100);
+	put_unaligned_be16(100, bytes);
 	weft_baton_lock(&r->b.p->lock);
 	fake_feed(bad, bytes, 8);
 	mutex_lock(&bad->lock);

@@ -105,7 +105,7 @@ static void hear(struct kunit *test, struct fake *at, u8 type, u8 *ulpdu, u32 le
 	u32 all = weft_fpdu_len(len);
 
 	KUNIT_ASSERT_EQ(test, at->llp.class->recv(&at->llp, fpdu, all), (int)all);
-	KUNIT_EXPECT_EQ(test, (u32)weft_get_be16(fpdu), len);
+	KUNIT_EXPECT_EQ(test, (u32)get_unaligned_be16(fpdu), len);
 	memcpy(ulpdu, fpdu + WEFT_MPA_LEN, len);
 	KUNIT_EXPECT_EQ(test, ulpdu[0], type);
 }

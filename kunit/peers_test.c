@@ -114,7 +114,7 @@ static u32 longest_sent(struct kunit *test, const char *entry, bool weft)
 	KUNIT_EXPECT_EQ(test, end_ring(t->e), 0);
 	drain(test, t);
 	for (at = 0; at < t->tape->len; at += len) {
-		len = weft_fpdu_len(weft_get_be16(t->tape->bytes + at));
+		len = weft_fpdu_len(get_unaligned_be16(t->tape->bytes + at));
 		longest = max(longest, len);
 	}
 	expect_message(test, t, hdr, t->e->memory, 40000);

@@ -19,7 +19,7 @@ static u8 byte_of(u32 number, u32 at)
 
 static void check_segment(struct route *end, const u8 *segment, u32 len)
 {
-	KUNIT_EXPECT_EQ(end->test, weft_get_be32(segment), end->taken);
+	KUNIT_EXPECT_EQ(end->test, get_unaligned_be32(segment), end->taken);
 	for (u32 at = 4; at < len; at++) {
 		if (segment[at] != byte_of(end->taken, at)) {
 			KUNIT_FAIL(end->test, "segment %u is damaged at %u", end->taken, at);
@@ -164,7 +164,7 @@ int route_send(struct route *end, u32 len)
 
 	KUNIT_ASSERT_NOT_NULL(end->test, fpdu);
 	segment = weft_fpdu_begin(fpdu, len);
-	weft_put_be32(segment, end->sent);
+	put_unaligned_be32(end->sent, segment);
 	for (u32 at = 4; at < len; at++)
 		segment[at] = byte_of(end->sent, at);
 	weft_llp_call(end->llp, lock);

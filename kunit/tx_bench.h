@@ -120,7 +120,7 @@ static inline bool next_fpdu(struct kunit *test, struct tx_bench *t)
 	if (tape->at == tape->len)
 		return false;
 	KUNIT_ASSERT_LE(test, tape->at + WEFT_MPA_LEN, tape->len);
-	ulpdu = weft_get_be16(at);
+	ulpdu = get_unaligned_be16(at);
 	all = weft_fpdu_len(ulpdu);
 	KUNIT_ASSERT_LE(test, tape->at + all, tape->len);
 	n = weft_ddp_decode(at + WEFT_MPA_LEN, ulpdu, t->agreed.extended, &t->hdr, &why);
@@ -131,7 +131,7 @@ static inline bool next_fpdu(struct kunit *test, struct tx_bench *t)
 					     all - WEFT_CRC_LEN - WEFT_MPA_LEN - ulpdu), NULL);
 	if (t->agreed.crc)
 		KUNIT_EXPECT_TRUE(test, weft_crc_good(at + all - WEFT_CRC_LEN,
-						      weft_crc_update(WEFT_CRC_SEED, at,
+						      crc32c(WEFT_CRC_SEED, at,
 								      all - WEFT_CRC_LEN)));
 	tape->at += all;
 	return true;
@@ -199,7 +199,7 @@ static inline void expect_segments(struct kunit *test, struct tx_bench *t, u32 e
 	for (at = 0; at < tape->len; at += len) {
 		while (packet + 1 < tape->starts && tape->start[packet + 1] <= at)
 			packet++;
-		len = weft_fpdu_len(weft_get_be16(tape->bytes + at));
+		len = weft_fpdu_len(get_unaligned_be16(tape->bytes + at));
 		wrong += (at - tape->start[packet]) % emss + len > emss;
 		wrong += packet + 1 < tape->starts && at + len > tape->start[packet + 1];
 	}

@@ -170,7 +170,7 @@ static void tx_operations(struct kunit *test)
 	want = send_hdr(4, 0, false);
 	want.opcode = WEFT_RDMAP_IMM;
 	memset(bytes, 0, sizeof(bytes));
-	weft_put_be32(bytes, 0x01020304);
+	put_unaligned_be32(0x01020304, bytes);
 	expect_message(test, t, want, bytes, WEFT_IMM_LEN);
 	expect_message(test, t, send_hdr(5, 0, false), "twenty bytes in line", 20);
 	want = (struct weft_ddp_hdr){ .opcode = WEFT_RDMAP_READ_REQ, .qn = WEFT_QN_READ_REQ,
@@ -281,7 +281,7 @@ static void tx_large_fpdus(struct kunit *test)
 	end_ring(t->e);
 	drain(test, t);
 	for (at = 0; at < t->tape->len; at += len) {
-		len = weft_fpdu_len(weft_get_be16(t->tape->bytes + at));
+		len = weft_fpdu_len(get_unaligned_be16(t->tape->bytes + at));
 		wrong += at + len < t->tape->len && len % 1448;
 	}
 	KUNIT_EXPECT_EQ(test, wrong, 0U);

@@ -83,7 +83,7 @@ bool weft_framer_good(struct weft_framer *f, struct weft_packet *p, u32 offset, 
 	for (; offset < end; offset += n) {
 		n = end - offset;
 		piece = weft_packet_piece(p, offset, &n);
-		crc = weft_crc_update(crc, piece, n);
+		crc = crc32c(crc, piece, n);
 	}
 	weft_packet_copy(p, end, f->trailer, WEFT_CRC_LEN);
 	return weft_crc_good(f->trailer, crc);
@@ -108,7 +108,7 @@ u32 weft_framer_gather(struct weft_framer *f, const u8 *from, u32 len)
 		taken = framer_fill(f->head, &f->have, WEFT_MPA_LEN, from, len);
 		if (f->have < WEFT_MPA_LEN)
 			return taken;
-		f->ulpdu_len = weft_get_be16(f->head);
+		f->ulpdu_len = get_unaligned_be16(f->head);
 	}
 	need = WEFT_MPA_LEN + min_t(u32, f->ulpdu_len, WEFT_SEGMENT_HEAD);
 	taken += framer_fill(f->head, &f->have, need, from + taken, len - taken);
@@ -149,15 +149,15 @@ static u32 framer_sum(struct weft_framer *f, const u8 *from, u32 len)
 			n = 1;
 			f->head[f->summed] = from[taken];
 			if (f->summed == WEFT_MPA_LEN - 1) {
-				f->ulpdu_len = weft_get_be16(f->head);
-				f->crc = weft_crc_update(f->crc, f->head, WEFT_MPA_LEN);
+				f->ulpdu_len = get_unaligned_be16(f->head);
+				f->crc = crc32c(f->crc, f->head, WEFT_MPA_LEN);
 			}
 			continue;
 		}
 		end = weft_fpdu_len(f->ulpdu_len) - WEFT_CRC_LEN;
 		if (f->summed < end) {
 			n = min(len - taken, end - f->summed);
-			f->crc = weft_crc_update(f->crc, from + taken, n);
+			f->crc = crc32c(f->crc, from + taken, n);
 			continue;
 		}
 		n = min(len - taken, end + WEFT_CRC_LEN - f->summed);
@@ -367,7 +367,7 @@ u32 weft_framer_take_marked(struct weft_framer *f, struct weft_packet *p, u32 of
 		/* Once whole, a marker must point to the head of the FPDU around it. */
 		switch (weft_marks_take(&f->marks, piece, n)) {
 		case WEFT_MARKS_WHOLE:
-			f->crc = weft_crc_update(f->crc, f->marks.bytes, WEFT_MARKER_LEN);
+			f->crc = crc32c(f->crc, f->marks.bytes, WEFT_MARKER_LEN);
 			f->counts.bytes += WEFT_MARKER_LEN;
 			break;
 		case WEFT_MARKS_WRONG:

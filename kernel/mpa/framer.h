@@ -157,7 +157,7 @@ static __always_inline bool weft_framer_like(struct weft_packet *p, u32 offset, 
 
 	fpdu = weft_packet_piece(p, offset, &n);
 	*segment = fpdu + WEFT_MPA_LEN;
-	return n == len && weft_get_be16(fpdu) == ulpdu_len;
+	return n == len && get_unaligned_be16(fpdu) == ulpdu_len;
 }
 
 /*
@@ -181,7 +181,7 @@ weft_framer_whole(struct weft_framer *f, struct weft_packet *p, u32 *at, u32 end
 			weft_packet_copy(p, offset, f->head, sizeof(f->head));
 		else
 			weft_packet_gather(p, offset, f->head, have);
-		f->ulpdu_len = weft_get_be16(f->head);
+		f->ulpdu_len = get_unaligned_be16(f->head);
 		len = weft_fpdu_len(f->ulpdu_len);
 		if (len > end - offset)
 			break;

@@ -190,11 +190,11 @@ static int guest_hear(struct weft_paths *p, struct weft_path_guest *guest)
 		guest->have += ret;
 	}
 	guest->have = 0;
-	if (weft_get_be16(guest->buf) != WEFT_PATH_JOIN_LEN)
+	if (get_unaligned_be16(guest->buf) != WEFT_PATH_JOIN_LEN)
 		return -EPROTO;
 	if (p->terms.crc &&
 	    !weft_crc_good(guest->buf + covered,
-			   weft_crc_update(WEFT_CRC_SEED, guest->buf, covered)))
+			   crc32c(WEFT_CRC_SEED, guest->buf, covered)))
 		return -EPROTO;
 	return 1;
 }

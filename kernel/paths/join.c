@@ -170,7 +170,7 @@ void weft_path_addr(u8 *to, const struct sockaddr_storage *from)
 u64 weft_path_proof(const struct weft_paths *p, const struct weft_path_claim *claim)
 {
 	const siphash_key_t key = { {
-		weft_get_be64(p->addrs.key), weft_get_be64(p->addrs.key + sizeof(u64)),
+		get_unaligned_be64(p->addrs.key), get_unaligned_be64(p->addrs.key + sizeof(u64)),
 	} };
 	u8 bytes[WEFT_PATH_CLAIM_LEN] __aligned(SIPHASH_ALIGNMENT);
 

@@ -24,7 +24,7 @@ struct paths_reader {
 
 static u32 frame_len(const struct weft_path *path)
 {
-	return weft_fpdu_len(weft_get_be16(path->head));
+	return weft_fpdu_len(get_unaligned_be16(path->head));
 }
 
 /* Returns true if a complete frame waits for memory. */
@@ -67,7 +67,7 @@ static int segment_came(struct weft_paths *p, u32 ssn, struct weft_arrival *segm
  */
 static int frame_came(struct weft_paths *p, struct weft_path *path)
 {
-	u32 len = weft_get_be16(path->head);
+	u32 len = get_unaligned_be16(path->head);
 	u8 ulpdu[WEFT_PATH_MAX_CONTROL];
 	struct weft_path_hdr hdr;
 	bool good;
@@ -118,8 +118,8 @@ static bool path_took_frame(struct weft_paths *p, struct weft_path *path)
 	int ret = -EEXIST;
 
 	if (p->terms.crc) {
-		crc = weft_crc_update(WEFT_CRC_SEED, path->head, WEFT_PATH_HEAD);
-		good = weft_crc_good(rest + covered, weft_crc_update(crc, rest, covered));
+		crc = crc32c(WEFT_CRC_SEED, path->head, WEFT_PATH_HEAD);
+		good = weft_crc_good(rest + covered, crc32c(crc, rest, covered));
 	}
 	if (!good) {
 		weft_count(p->terms.counters, WEFT_CNT_RX_CRC_ERRORS, 1);
@@ -146,7 +146,8 @@ static bool path_took_frame(struct weft_paths *p, struct weft_path *path)
  */
 static bool path_begin_frame(struct weft_paths *p, struct weft_path *path)
 {
-	if (weft_get_be16(path->head) < WEFT_PATH_HDR_LEN || frame_len(path) > WEFT_PATH_MAX_FPDU) {
+	if (get_unaligned_be16(path->head) < WEFT_PATH_HDR_LEN ||
+	    frame_len(path) > WEFT_PATH_MAX_FPDU) {
 		path->broken = true;
 		return false;
 	}

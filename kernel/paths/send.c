@@ -284,7 +284,7 @@ void weft_paths_finish(struct weft_paths *p)
 /* Sends an FPDU of the stream. Returns its length or a negative errno value. */
 static int paths_send_fpdu(struct weft_paths *p, const u8 *fpdu)
 {
-	u32 len = weft_get_be16(fpdu);
+	u32 len = get_unaligned_be16(fpdu);
 
 	if (weft_fpdu_len(len) > WEFT_PATH_EMSS)
 		return -EMSGSIZE;
@@ -319,7 +319,7 @@ static int paths_give_part(struct weft_paths *p, const u8 *from, u32 len)
 		return -EAGAIN;
 	do {
 		if (have >= WEFT_MPA_LEN)
-			all = weft_fpdu_len(weft_get_be16(p->stage));
+			all = weft_fpdu_len(get_unaligned_be16(p->stage));
 		if (all > WEFT_PATH_EMSS)
 			return -EMSGSIZE;
 		part = min(len - n, all - have);
@@ -348,7 +348,7 @@ int weft_paths_send_page(struct weft_llp *llp, struct page *page, u32 offset, u3
 	while (at < len) {
 		left = len - at;
 		if (!p->staged && left >= WEFT_MPA_LEN &&
-		    weft_fpdu_len(weft_get_be16(from + at)) <= left)
+		    weft_fpdu_len(get_unaligned_be16(from + at)) <= left)
 			ret = paths_send_fpdu(p, from + at);
 		else
 			ret = paths_give_part(p, from + at, left);

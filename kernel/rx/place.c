@@ -328,7 +328,7 @@ enum weft_rx_verdict weft_rx_placed(struct weft_rx *rx)
 	case WEFT_RDMAP_IMM_SE:
 		/* The completion reports the length of the Write before it. */
 		m = weft_window_at(&rx->sends, ddp->msn);
-		weft_inbound_end(m, rx->written.len, ddp->opcode, weft_get_be32(rx->place.bytes));
+		weft_inbound_end(m, rx->written.len, ddp->opcode, get_unaligned_be32(rx->place.bytes));
 		return WEFT_RX_OK;
 	default:
 		m = weft_window_at(&rx->sends, ddp->msn);

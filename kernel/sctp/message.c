@@ -246,7 +246,7 @@ int weft_sctp_give(struct weft_sctp *s, const u8 *from, u32 len, bool more)
 	for (; at < len; at = next) {
 		struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 
-		ulpdu_len = weft_get_be16(from + at);
+		ulpdu_len = get_unaligned_be16(from + at);
 		next = at + weft_fpdu_len(ulpdu_len);
 		if (WARN_ON_ONCE(next > len))
 			return -EIO;
@@ -255,7 +255,7 @@ int weft_sctp_give(struct weft_sctp *s, const u8 *from, u32 len, bool more)
 		/* The ULPDU is the message, behind its number. */
 		iov[1].iov_base = (void *)(from + at + WEFT_MPA_LEN);
 		iov[1].iov_len = ulpdu_len;
-		weft_put_be16(ssn, s->tx_ssn);
+		put_unaligned_be16(s->tx_ssn, ssn);
 		ret = kernel_sendmsg(s->llp.sock, &msg, iov, 2, sizeof(ssn) + ulpdu_len);
 		if (ret < 0) {
 			ret = sctp_send_error(s, ret);

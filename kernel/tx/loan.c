@@ -284,8 +284,8 @@ static u32 loan_crc(const struct weft_lent *lent, u32 num, u32 last)
 
 	for (i = num ? num - 1 : 0; i < lent->num; i++, skip = 0) {
 		run = &lent->run[i];
-		crc = weft_crc_update(crc, page_address(run->bv_page) + run->bv_offset + skip,
-				      run->bv_len - skip);
+		crc = crc32c(crc, page_address(run->bv_page) + run->bv_offset + skip,
+			     run->bv_len - skip);
 	}
 	return crc;
 }

@@ -77,7 +77,7 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 		return refuse(err, WEFT_TERM_DDP, WEFT_DDP_LOCAL, 0);
 
 	if (!tagged) {
-		qn = weft_get_be32(buf + WEFT_DDP_QN);
+		qn = get_unaligned_be32(buf + WEFT_DDP_QN);
 		if (qn > (extended ? WEFT_QN_ATOMIC_RESP : WEFT_QN_TERMINATE))
 			return refuse(err, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, WEFT_DU_QN);
 	}
@@ -98,13 +98,13 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 		.qn = qn,
 	};
 	if (tagged) {
-		hdr->stag = weft_get_be32(buf + 2);
-		hdr->to = weft_get_be64(buf + WEFT_DDP_TO);
+		hdr->stag = get_unaligned_be32(buf + 2);
+		hdr->to = get_unaligned_be64(buf + WEFT_DDP_TO);
 	} else {
-		hdr->inv_stag = op_forms[op].inv ? weft_get_be32(buf + 2) : 0;
-		hdr->imm = op_forms[op].imm ? weft_get_be32(buf + 2) : 0;
-		hdr->msn = weft_get_be32(buf + WEFT_DDP_MSN);
-		hdr->mo = weft_get_be32(buf + WEFT_DDP_MO);
+		hdr->inv_stag = op_forms[op].inv ? get_unaligned_be32(buf + 2) : 0;
+		hdr->imm = op_forms[op].imm ? get_unaligned_be32(buf + 2) : 0;
+		hdr->msn = get_unaligned_be32(buf + WEFT_DDP_MSN);
+		hdr->mo = get_unaligned_be32(buf + WEFT_DDP_MO);
 	}
 	return need;
 }
@@ -118,35 +118,35 @@ u32 weft_ddp_encode(u8 *buf, const struct weft_ddp_hdr *hdr)
 	buf[1] = RDMAP_VERSION | op;
 
 	if (hdr->tagged) {
-		weft_put_be32(buf + 2, hdr->stag);
-		weft_put_be64(buf + WEFT_DDP_TO, hdr->to);
+		put_unaligned_be32(hdr->stag, buf + 2);
+		put_unaligned_be64(hdr->to, buf + WEFT_DDP_TO);
 		return WEFT_DDP_TAGGED_LEN;
 	}
 
-	weft_put_be32(buf + 2, op_forms[op].inv ? hdr->inv_stag :
-			       op_forms[op].imm ? hdr->imm : 0);
-	weft_put_be32(buf + 6, hdr->qn);
-	weft_put_be32(buf + 10, hdr->msn);
-	weft_put_be32(buf + WEFT_DDP_MO, hdr->mo);
+	put_unaligned_be32(op_forms[op].inv ? hdr->inv_stag : op_forms[op].imm ? hdr->imm : 0,
+			   buf + 2);
+	put_unaligned_be32(hdr->qn, buf + 6);
+	put_unaligned_be32(hdr->msn, buf + 10);
+	put_unaligned_be32(hdr->mo, buf + WEFT_DDP_MO);
 	return WEFT_DDP_UNTAGGED_LEN;
 }
 
 void weft_read_req_encode(u8 *buf, const struct weft_read_req *req)
 {
-	weft_put_be32(buf, req->sink_stag);
-	weft_put_be64(buf + 4, req->sink_to);
-	weft_put_be32(buf + 12, req->size);
-	weft_put_be32(buf + 16, req->src_stag);
-	weft_put_be64(buf + 20, req->src_to);
+	put_unaligned_be32(req->sink_stag, buf);
+	put_unaligned_be64(req->sink_to, buf + 4);
+	put_unaligned_be32(req->size, buf + 12);
+	put_unaligned_be32(req->src_stag, buf + 16);
+	put_unaligned_be64(req->src_to, buf + 20);
 }
 
 void weft_read_req_decode(const u8 *buf, struct weft_read_req *req)
 {
-	req->sink_stag = weft_get_be32(buf);
-	req->sink_to = weft_get_be64(buf + 4);
-	req->size = weft_get_be32(buf + 12);
-	req->src_stag = weft_get_be32(buf + 16);
-	req->src_to = weft_get_be64(buf + 20);
+	req->sink_stag = get_unaligned_be32(buf);
+	req->sink_to = get_unaligned_be64(buf + 4);
+	req->size = get_unaligned_be32(buf + 12);
+	req->src_stag = get_unaligned_be32(buf + 16);
+	req->src_to = get_unaligned_be64(buf + 20);
 }
 
 /* --- the Terminate message --- */
@@ -204,7 +204,7 @@ u32 weft_term_encode(u8 *buf, const struct weft_term *term, const u8 *segment,
 		buf[2] |= HDRCT_RDMAP;
 		copy += WEFT_READ_REQ_LEN;
 	}
-	weft_put_be16(buf + CONTROL_LEN, ulpdu_len);
+	put_unaligned_be16(ulpdu_len, buf + CONTROL_LEN);
 	memcpy(buf + CONTROL_LEN + SEGMENT_LEN, segment, copy);
 	return CONTROL_LEN + SEGMENT_LEN + copy;
 }
@@ -231,7 +231,7 @@ bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op, u3
 		return true;
 	*op = buf[at + 1] & RDMAP_OPCODE_MASK;
 	if (!weft_ddp_is_tagged(buf[at]))
-		*msn = weft_get_be32(buf + at + WEFT_DDP_MSN);
+		*msn = get_unaligned_be32(buf + at + WEFT_DDP_MSN);
 	return true;
 }
 
@@ -261,36 +261,36 @@ u64 weft_atomic_result(const struct weft_atomic_req *req, u64 original)
 
 void weft_atomic_req_encode(u8 *buf, const struct weft_atomic_req *req)
 {
-	weft_put_be32(buf, req->op & OP_MASK);
-	weft_put_be32(buf + 4, req->id);
-	weft_put_be32(buf + 8, req->stag);
-	weft_put_be64(buf + 12, req->to);
-	weft_put_be64(buf + 20, req->data);
-	weft_put_be64(buf + 28, req->mask);
-	weft_put_be64(buf + 36, req->compare);
-	weft_put_be64(buf + 44, req->compare_mask);
+	put_unaligned_be32(req->op & OP_MASK, buf);
+	put_unaligned_be32(req->id, buf + 4);
+	put_unaligned_be32(req->stag, buf + 8);
+	put_unaligned_be64(req->to, buf + 12);
+	put_unaligned_be64(req->data, buf + 20);
+	put_unaligned_be64(req->mask, buf + 28);
+	put_unaligned_be64(req->compare, buf + 36);
+	put_unaligned_be64(req->compare_mask, buf + 44);
 }
 
 void weft_atomic_req_decode(const u8 *buf, struct weft_atomic_req *req)
 {
-	req->op = (u8)(weft_get_be32(buf) & OP_MASK);
-	req->id = weft_get_be32(buf + 4);
-	req->stag = weft_get_be32(buf + 8);
-	req->to = weft_get_be64(buf + 12);
-	req->data = weft_get_be64(buf + 20);
-	req->mask = weft_get_be64(buf + 28);
-	req->compare = weft_get_be64(buf + 36);
-	req->compare_mask = weft_get_be64(buf + 44);
+	req->op = (u8)(get_unaligned_be32(buf) & OP_MASK);
+	req->id = get_unaligned_be32(buf + 4);
+	req->stag = get_unaligned_be32(buf + 8);
+	req->to = get_unaligned_be64(buf + 12);
+	req->data = get_unaligned_be64(buf + 20);
+	req->mask = get_unaligned_be64(buf + 28);
+	req->compare = get_unaligned_be64(buf + 36);
+	req->compare_mask = get_unaligned_be64(buf + 44);
 }
 
 void weft_atomic_resp_encode(u8 *buf, const struct weft_atomic_resp *resp)
 {
-	weft_put_be32(buf, resp->id);
-	weft_put_be64(buf + 4, resp->original);
+	put_unaligned_be32(resp->id, buf);
+	put_unaligned_be64(resp->original, buf + 4);
 }
 
 void weft_atomic_resp_decode(const u8 *buf, struct weft_atomic_resp *resp)
 {
-	resp->id = weft_get_be32(buf);
-	resp->original = weft_get_be64(buf + 4);
+	resp->id = get_unaligned_be32(buf);
+	resp->original = get_unaligned_be64(buf + 4);
 }

@@ -91,9 +91,9 @@ u32 weft_ddp_encode(u8 *buf, const struct weft_ddp_hdr *hdr);
 static inline void weft_ddp_encode_offset(u8 *buf, bool tagged, u64 at)
 {
 	if (tagged)
-		weft_put_be64(buf + WEFT_DDP_TO, at);
+		put_unaligned_be64(at, buf + WEFT_DDP_TO);
 	else
-		weft_put_be32(buf + WEFT_DDP_MO, (u32)at);
+		put_unaligned_be32((u32)at, buf + WEFT_DDP_MO);
 }
 
 /* Writes the fields that differ between a message's segments to any of their headers. */
@@ -108,10 +108,10 @@ static inline void weft_ddp_decode_place(const u8 *buf, struct weft_ddp_hdr *hdr
 {
 	hdr->last = buf[0] & WEFT_DDP_LAST;
 	if (hdr->tagged) {
-		hdr->to = weft_get_be64(buf + WEFT_DDP_TO);
+		hdr->to = get_unaligned_be64(buf + WEFT_DDP_TO);
 	} else {
-		hdr->msn = weft_get_be32(buf + WEFT_DDP_MSN);
-		hdr->mo = weft_get_be32(buf + WEFT_DDP_MO);
+		hdr->msn = get_unaligned_be32(buf + WEFT_DDP_MSN);
+		hdr->mo = get_unaligned_be32(buf + WEFT_DDP_MO);
 	}
 }
 
@@ -121,13 +121,13 @@ static inline void weft_ddp_decode_place(const u8 *buf, struct weft_ddp_hdr *hdr
  */
 static inline bool weft_ddp_alike(const u8 *prev, const u8 *next)
 {
-	u64 differs = weft_get_be64(prev) ^ weft_get_be64(next);
+	u64 differs = get_unaligned_be64(prev) ^ get_unaligned_be64(next);
 
 	/* Control bytes, and STag or reserved field. The last two bytes are part of TO or QN. */
 	if (differs & ~((u64)WEFT_DDP_LAST << 56 | 0xffff))
 		return false;
 	return weft_ddp_is_tagged(prev[0]) ||
-	       weft_get_be32(next + WEFT_DDP_QN) == weft_get_be32(prev + WEFT_DDP_QN);
+	       get_unaligned_be32(next + WEFT_DDP_QN) == get_unaligned_be32(prev + WEFT_DDP_QN);
 }
 
 /*
@@ -136,12 +136,12 @@ static inline bool weft_ddp_alike(const u8 *prev, const u8 *next)
  */
 static inline bool weft_ddp_repeats(const u8 *prev, const u8 *next, bool tagged, u64 at)
 {
-	if ((weft_get_be64(next) ^ weft_get_be64(prev)) >> 16)
+	if ((get_unaligned_be64(next) ^ get_unaligned_be64(prev)) >> 16)
 		return false;
 	if (tagged)
-		return weft_get_be64(next + WEFT_DDP_TO) == at;
-	return weft_get_be64(next + WEFT_DDP_QN) == weft_get_be64(prev + WEFT_DDP_QN) &&
-	       weft_get_be32(next + WEFT_DDP_MO) == at;
+		return get_unaligned_be64(next + WEFT_DDP_TO) == at;
+	return get_unaligned_be64(next + WEFT_DDP_QN) == get_unaligned_be64(prev + WEFT_DDP_QN) &&
+	       get_unaligned_be32(next + WEFT_DDP_MO) == at;
 }
 
 /* Payload lengths of Immediate Data (RFC 7306, 6.2) and Read Request (RFC 5040, 4.4). */

@@ -22,8 +22,9 @@ void weft_marker_insert(u8 *to, u32 len, u64 at)
 		memmove(marker, from, n);
 		from += n;
 		marker += n;
-		weft_put_be16(marker, 0);
-		weft_put_be16(marker + POINTER_AT, marker == to ? 0 : (u16)(marker - to - before));
+		put_unaligned_be16(0, marker);
+		put_unaligned_be16(marker == to ? 0 : (u16)(marker - to - before),
+				   marker + POINTER_AT);
 		marker += WEFT_MARKER_LEN;
 		at += n + WEFT_MARKER_LEN;
 	}
@@ -39,6 +40,6 @@ enum weft_marks_verdict weft_marks_take(struct weft_marks *m, const u8 *from, u3
 	if (in + len < WEFT_MARKER_LEN)
 		return WEFT_MARKS_PART;
 	want = m->amid ? m->at - WEFT_MARKER_LEN - m->fpdu : 0;
-	pointer = weft_get_be16(m->bytes + POINTER_AT);
+	pointer = get_unaligned_be16(m->bytes + POINTER_AT);
 	return (pointer ^ want) & POINTER_MASK ? WEFT_MARKS_WRONG : WEFT_MARKS_WHOLE;
 }

@@ -15,14 +15,8 @@
 
 /* --- the CRC32C of an FPDU (RFC 5044, 4.4) over length field, ULPDU and padding --- */
 
-#define WEFT_CRC_SEED	0xffffffffU
+#define WEFT_CRC_SEED	0xffffffffU	/* for the first crc32c() */
 #define WEFT_CRC_LEN	4
-
-/* Continues @crc, at first WEFT_CRC_SEED, over @len bytes. */
-static inline u32 weft_crc_update(u32 crc, const void *data, u32 len)
-{
-	return crc32c(crc, data, len);
-}
 
 /* The CRC is complemented, and sent least significant byte first. */
 static inline void weft_crc_put(u8 *trailer, u32 crc)
@@ -135,26 +129,26 @@ static inline u32 weft_fpdu_pad(u32 ulpdu_len)
 
 static inline u32 weft_fpdu_len(u32 ulpdu_len)
 {
-	return WEFT_MPA_LEN + ulpdu_len + weft_fpdu_pad(ulpdu_len) + WEFT_CRC_LEN;
+	return ((WEFT_MPA_LEN + ulpdu_len + 3) & ~3U) + WEFT_CRC_LEN;
 }
 
 /* Begins an FPDU at @fpdu. Returns the address for its ULPDU. */
 static inline u8 *weft_fpdu_begin(u8 *fpdu, u32 ulpdu_len)
 {
-	weft_put_be16(fpdu, ulpdu_len);
+	put_unaligned_be16(ulpdu_len, fpdu);
 	return fpdu + WEFT_MPA_LEN;
 }
 
 /* Writes padding, and the CRC or, without CRCs, zeros (RFC 5044, 7.1). Returns the length. */
 static inline u32 weft_fpdu_end(u8 *fpdu, u32 ulpdu_len, bool crc)
 {
-	u32 len = WEFT_MPA_LEN + ulpdu_len, pad = weft_fpdu_pad(ulpdu_len);
+	u32 len = WEFT_MPA_LEN + ulpdu_len, pad = -len & 3;
 
 	if (pad)
 		memset(fpdu + len, 0, pad);
 	len += pad;
 	if (crc)
-		weft_crc_put(fpdu + len, weft_crc_update(WEFT_CRC_SEED, fpdu, len));
+		weft_crc_put(fpdu + len, crc32c(WEFT_CRC_SEED, fpdu, len));
 	else
 		memset(fpdu + len, 0, WEFT_CRC_LEN);
 	return len + WEFT_CRC_LEN;
@@ -167,7 +161,7 @@ static inline u32 weft_fpdu_end_apart(u8 *to, u32 ulpdu_len, bool crc, u32 sum)
 
 	memset(to, 0, pad + WEFT_CRC_LEN);
 	if (crc)
-		weft_crc_put(to + pad, weft_crc_update(sum, to, pad));
+		weft_crc_put(to + pad, crc32c(sum, to, pad));
 	return pad + WEFT_CRC_LEN;
 }
 
@@ -192,7 +186,7 @@ static inline u32 weft_fpdu_end_marked(u8 *fpdu, u32 ulpdu_len, u64 at, bool crc
 	weft_fpdu_end(fpdu + (all - len), ulpdu_len, false);
 	weft_marker_insert(fpdu, len, at);
 	if (crc)
-		weft_crc_put(fpdu + covered, weft_crc_update(WEFT_CRC_SEED, fpdu, covered));
+		weft_crc_put(fpdu + covered, crc32c(WEFT_CRC_SEED, fpdu, covered));
 	return all;
 }
 

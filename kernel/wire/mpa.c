@@ -37,7 +37,7 @@ static const u8 reply_key[KEY_LEN + 1] = "MPA ID Rep Frame";
 
 u32 weft_mpa_total_len(const u8 *buf)
 {
-	u32 len = weft_get_be16(buf + PRIVATE_LEN_AT);
+	u32 len = get_unaligned_be16(buf + PRIVATE_LEN_AT);
 
 	return len <= WEFT_MPA_MAX_PRIVATE ? WEFT_MPA_HDR_LEN + len : 0;
 }
@@ -49,7 +49,7 @@ bool weft_mpa_key_prefix_ok(const u8 *buf, u32 len, bool reply)
 
 void weft_mpa_decode_depths(const u8 *buf, struct weft_mpa_frame *frame)
 {
-	u16 ird = weft_get_be16(buf), ord = weft_get_be16(buf + 2);
+	u16 ird = get_unaligned_be16(buf), ord = get_unaligned_be16(buf + 2);
 
 	frame->p2p = ird & IRD_P2P;
 	frame->rtr = (ird & IRD_RTR_SEND ? WEFT_RTR_SEND : 0) |
@@ -73,8 +73,8 @@ bool weft_mpa_encode_depths(u8 *buf, const struct weft_mpa_frame *frame)
 		ord |= ORD_RTR_WRITE;
 	if (frame->rtr & WEFT_RTR_READ)
 		ord |= ORD_RTR_READ;
-	weft_put_be16(buf, ird);
-	weft_put_be16(buf + 2, ord);
+	put_unaligned_be16(ird, buf);
+	put_unaligned_be16(ord, buf + 2);
 	return true;
 }
 
@@ -145,7 +145,7 @@ u32 weft_mpa_encode(u8 *buf, const struct weft_mpa_frame *frame, const u8 *priva
 		flags |= FLAG_PATHS;
 	buf[FLAGS_AT] = flags;
 	buf[REVISION_AT] = frame->revision;
-	weft_put_be16(buf + PRIVATE_LEN_AT, (u16)(frame->private_len + extra));
+	put_unaligned_be16((u16)(frame->private_len + extra), buf + PRIVATE_LEN_AT);
 
 	if (frame->private_len)
 		memcpy(buf + at, private_data, frame->private_len);

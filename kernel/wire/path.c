@@ -19,8 +19,8 @@ void weft_path_encode(u8 *ulpdu, const struct weft_path_hdr *hdr)
 {
 	memset(ulpdu, 0, WEFT_PATH_HDR_LEN);
 	ulpdu[0] = hdr->type;
-	weft_put_be32(ulpdu + SSN_AT, hdr->ssn);
-	weft_put_be32(ulpdu + ACK_AT, hdr->ack);
+	put_unaligned_be32(hdr->ssn, ulpdu + SSN_AT);
+	put_unaligned_be32(hdr->ack, ulpdu + ACK_AT);
 }
 
 bool weft_path_decode(const u8 *ulpdu, u32 len, struct weft_path_hdr *hdr)
@@ -28,8 +28,8 @@ bool weft_path_decode(const u8 *ulpdu, u32 len, struct weft_path_hdr *hdr)
 	if (len < WEFT_PATH_HDR_LEN)
 		return false;
 	hdr->type = ulpdu[0];
-	hdr->ssn = weft_get_be32(ulpdu + SSN_AT);
-	hdr->ack = weft_get_be32(ulpdu + ACK_AT);
+	hdr->ssn = get_unaligned_be32(ulpdu + SSN_AT);
+	hdr->ack = get_unaligned_be32(ulpdu + ACK_AT);
 	switch (hdr->type) {
 	case WEFT_PATH_SEGMENT:
 		return len > WEFT_PATH_HDR_LEN && len <= WEFT_PATH_MAX_ULPDU;
@@ -54,7 +54,7 @@ u32 weft_path_encode_addrs(u8 *ulpdu, const struct weft_path_addrs *addrs)
 	u32 len = (u32)addrs->num * WEFT_PATH_ADDR_LEN;
 
 	memcpy(ulpdu + KEY_AT, addrs->key, WEFT_PATH_KEY_LEN);
-	weft_put_be16(ulpdu + PORT_AT, addrs->port);
+	put_unaligned_be16(addrs->port, ulpdu + PORT_AT);
 	ulpdu[PATHS_AT] = addrs->paths;
 	ulpdu[NUM_AT] = addrs->num;
 	memcpy(ulpdu + ADDRS_AT, addrs->addr, len);
@@ -64,7 +64,7 @@ u32 weft_path_encode_addrs(u8 *ulpdu, const struct weft_path_addrs *addrs)
 void weft_path_decode_addrs(const u8 *ulpdu, struct weft_path_addrs *addrs)
 {
 	memcpy(addrs->key, ulpdu + KEY_AT, WEFT_PATH_KEY_LEN);
-	addrs->port = weft_get_be16(ulpdu + PORT_AT);
+	addrs->port = get_unaligned_be16(ulpdu + PORT_AT);
 	addrs->paths = ulpdu[PATHS_AT];
 	addrs->num = ulpdu[NUM_AT];
 	memcpy(addrs->addr, ulpdu + ADDRS_AT, (u32)addrs->num * WEFT_PATH_ADDR_LEN);
@@ -72,9 +72,9 @@ void weft_path_decode_addrs(const u8 *ulpdu, struct weft_path_addrs *addrs)
 
 void weft_path_encode_claim(u8 *to, const struct weft_path_claim *claim)
 {
-	weft_put_be32(to, claim->responder);
-	weft_put_be32(to + 4, claim->number);
+	put_unaligned_be32(claim->responder, to);
+	put_unaligned_be32(claim->number, to + 4);
 	memcpy(to + 8, claim->addr, WEFT_PATH_ADDR_LEN);
-	weft_put_be64(to + 8 + WEFT_PATH_ADDR_LEN, claim->joined);
-	weft_put_be64(to + 8 + WEFT_PATH_ADDR_LEN + WEFT_PATH_NUMBER_LEN, claim->challenged);
+	put_unaligned_be64(claim->joined, to + 8 + WEFT_PATH_ADDR_LEN);
+	put_unaligned_be64(claim->challenged, to + 8 + WEFT_PATH_ADDR_LEN + WEFT_PATH_NUMBER_LEN);
 }

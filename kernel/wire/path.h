@@ -86,12 +86,12 @@ bool weft_path_decode(const u8 *ulpdu, u32 len, struct weft_path_hdr *hdr);
 /* Nonces and proofs behind the header: @which of a frame's two is 0 or 1. */
 static inline void weft_path_put_number(u8 *ulpdu, u32 which, u64 number)
 {
-	weft_put_be64(ulpdu + WEFT_PATH_HDR_LEN + which * WEFT_PATH_NUMBER_LEN, number);
+	put_unaligned_be64(number, ulpdu + WEFT_PATH_HDR_LEN + which * WEFT_PATH_NUMBER_LEN);
 }
 
 static inline u64 weft_path_number(const u8 *ulpdu, u32 which)
 {
-	return weft_get_be64(ulpdu + WEFT_PATH_HDR_LEN + which * WEFT_PATH_NUMBER_LEN);
+	return get_unaligned_be64(ulpdu + WEFT_PATH_HDR_LEN + which * WEFT_PATH_NUMBER_LEN);
 }
 
 /* Writes the WEFT_PATH_CLAIM_LEN bytes to hash. */

@@ -26,8 +26,8 @@ static u16 session_code(const struct weft_mpa_frame *frame)
 
 static u32 session_head(u8 *buf, u16 ssn, u16 code)
 {
-	weft_put_be16(buf, ssn);
-	weft_put_be16(buf + CODE_AT, code);
+	put_unaligned_be16(ssn, buf);
+	put_unaligned_be16(code, buf + CODE_AT);
 	return WEFT_SESSION_HDR_LEN;
 }
 
@@ -55,7 +55,7 @@ u32 weft_session_encode_terminate(u8 *buf, u16 ssn)
 bool weft_session_is_terminate(const u8 *buf, u32 len)
 {
 	return len >= WEFT_SESSION_HDR_LEN &&
-	       weft_get_be16(buf + CODE_AT) == WEFT_SESSION_TERMINATE;
+	       get_unaligned_be16(buf + CODE_AT) == WEFT_SESSION_TERMINATE;
 }
 
 u32 weft_session_decode(const u8 *buf, u32 len, struct weft_mpa_frame *frame)
@@ -67,7 +67,7 @@ u32 weft_session_decode(const u8 *buf, u32 len, struct weft_mpa_frame *frame)
 
 	if (len < WEFT_SESSION_HDR_LEN || len > WEFT_SESSION_MAX_LEN)
 		return 0;
-	code = weft_get_be16(buf + CODE_AT);
+	code = get_unaligned_be16(buf + CODE_AT);
 	extend = code & WEFT_SESSION_EXTEND;
 	switch (code & ~WEFT_SESSION_EXTEND) {
 	case WEFT_SESSION_ENHANCED_INITIATE:

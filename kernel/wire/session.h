@@ -41,7 +41,7 @@ enum weft_session_code {
 /* Extends a DDP-SSN to 32 bits; @near is a number less than 2^15 away. */
 static inline u32 weft_session_number(const u8 *message, u32 near)
 {
-	u16 ahead = weft_get_be16(message) - near;
+	u16 ahead = get_unaligned_be16(message) - near;
 
 	return ahead < 0x8000 ? near + ahead : near - (0x10000U - ahead);
 }

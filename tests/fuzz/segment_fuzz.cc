@@ -54,7 +54,7 @@ void fuzz_next(const Bytes& bytes, bool extended) {
     return;
   }
   // The next header: the same with another place, or with one byte changed.
-  const u32 payload = weft_get_be16(bytes.data());
+  const u32 payload = get_unaligned_be16(bytes.data());
   Bytes other = head;
   weft_ddp_hdr place = prev;
   place.last = (payload & 1) != 0;
@@ -112,7 +112,7 @@ void fuzz_atomic(const Bytes& bytes) {
   again[3] |= bytes[3] & 0xf0;
   require(std::equal(again.begin(), again.end(), bytes.begin()), "a request is the same again");
   if (weft_atomic_op_ok(req.op)) {
-    const u64 found = weft_get_be64(bytes.data() + WEFT_ATOMIC_REQ_LEN);
+    const u64 found = get_unaligned_be64(bytes.data() + WEFT_ATOMIC_REQ_LEN);
     require(weft_atomic_result(&req, found) == expected(req, found), "an operation is right");
   }
 

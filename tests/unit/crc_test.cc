@@ -13,7 +13,7 @@ namespace {
 using Trailer = std::array<u8, WEFT_CRC_LEN>;
 
 u32 crc_of(const Bytes& bytes) {
-  return weft_crc_update(WEFT_CRC_SEED, bytes.data(), static_cast<u32>(bytes.size()));
+  return crc32c(WEFT_CRC_SEED, bytes.data(), static_cast<u32>(bytes.size()));
 }
 
 Trailer trailer_of(const Bytes& bytes) {
@@ -55,8 +55,8 @@ TEST(Crc, FpduThatTsharkJudged) {
 TEST(Crc, PiecesAddUpToTheWhole) {
   const Bytes data = counting(257, 37);
   for (u32 cut = 0; cut <= 257; cut++) {
-    const u32 crc = weft_crc_update(WEFT_CRC_SEED, data.data(), cut);
-    EXPECT_EQ(weft_crc_update(crc, data.data() + cut, 257 - cut), crc_of(data)) << cut;
+    const u32 crc = crc32c(WEFT_CRC_SEED, data.data(), cut);
+    EXPECT_EQ(crc32c(crc, data.data() + cut, 257 - cut), crc_of(data)) << cut;
   }
 }
 

@@ -123,7 +123,7 @@ TEST(Ddp, AnStagThatIsNotForThePeerStaysHere) {
   const weft_ddp_hdr send{.opcode = WEFT_RDMAP_SEND, .inv_stag = 0x01020304, .imm = 0x01020304};
   Bytes buf(WEFT_DDP_MAX_LEN, 0xee);
   ASSERT_EQ(weft_ddp_encode(buf.data(), &send), WEFT_DDP_UNTAGGED_LEN);
-  EXPECT_EQ(weft_get_be32(&buf[2]), 0U);
+  EXPECT_EQ(get_unaligned_be32(&buf[2]), 0U);
 }
 
 TEST(Ddp, RefusesEveryLengthThatIsTooShort) {
@@ -227,7 +227,7 @@ TEST(Ddp, EveryControlField) {
   int accepted = 0;
   for (u32 control = 0; control < 0x10000; control++) {
     Bytes bytes = kReadReq;
-    weft_put_be16(bytes.data(), static_cast<u16>(control));
+    put_unaligned_be16(static_cast<u16>(control), bytes.data());
     const u32 opcode = control & 0xf;
     if (opcode != 1) {
       bytes[9] = opcode == 7 ? 2 : 0;

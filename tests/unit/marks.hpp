@@ -46,14 +46,15 @@ Read read(const Bytes& stream, const std::vector<u32>& cuts, const Must& must) {
     // Up to the end of the length field, and of the FPDU.
     const u32 have = static_cast<u32>(fpdu.size());
     n = std::min(n, have < WEFT_MPA_LEN ? WEFT_MPA_LEN - have
-                                        : weft_fpdu_len(weft_get_be16(fpdu.data())) - have);
+                                        : weft_fpdu_len(get_unaligned_be16(fpdu.data())) - have);
     must(n > 0, "there is progress");
     fpdu.insert(fpdu.end(), stream.begin() + static_cast<std::ptrdiff_t>(at),
                 stream.begin() + static_cast<std::ptrdiff_t>(at + n));
     weft_marks_pass(&marks, n);
     at += n;
     must(marks.at == static_cast<u16>(at), "the place in the stream is counted");
-    if (fpdu.size() >= WEFT_MPA_LEN && fpdu.size() == weft_fpdu_len(weft_get_be16(fpdu.data()))) {
+    if (fpdu.size() >= WEFT_MPA_LEN &&
+        fpdu.size() == weft_fpdu_len(get_unaligned_be16(fpdu.data()))) {
       out.plain = std::move(out.plain) + fpdu;
       fpdu.clear();
       marks.amid = false;

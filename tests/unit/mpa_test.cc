@@ -154,7 +154,7 @@ TEST(Mpa, PrivateDataHasALimit) {
 TEST(Mpa, TotalLength) {
   Bytes header = frame_of(kReqKey, 0, 1, {});
   for (u32 len = 0; len < 0x10000; len++) {
-    weft_put_be16(&header[18], static_cast<u16>(len));
+    put_unaligned_be16(static_cast<u16>(len), &header[18]);
     ASSERT_EQ(weft_mpa_total_len(header.data()), len <= 512 ? 20 + len : 0U);
   }
 }

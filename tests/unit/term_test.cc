@@ -111,7 +111,8 @@ TEST(Term, EveryReasonRoundTrips) {
         ASSERT_EQ(out.op, 0xff);
       } else {
         ASSERT_EQ(out.op, (*segment)[1] & 0xf);
-        ASSERT_EQ(out.msn, ((*segment)[0] & 0x80) != 0 ? 0 : weft_get_be32(segment->data() + 10));
+        ASSERT_EQ(out.msn,
+                  ((*segment)[0] & 0x80) != 0 ? 0 : get_unaligned_be32(segment->data() + 10));
       }
     }
   }
@@ -123,7 +124,7 @@ TEST(Term, WhatIsCutShortIsAsGoodAsAbsent) {
     const Decoded d = decode(exact(whole, len));
     EXPECT_EQ(d.ok, len >= 4) << len;
     EXPECT_EQ(d.op, len >= 6 + 18 ? 1 : 0xff) << len;
-    EXPECT_EQ(d.msn, len >= 6 + 18 ? weft_get_be32(kReadReq.data() + 10) : 0) << len;
+    EXPECT_EQ(d.msn, len >= 6 + 18 ? get_unaligned_be32(kReadReq.data() + 10) : 0) << len;
   }
 }
 
