@@ -69,8 +69,8 @@ static inline struct weft_term terminate(struct rx_bench *r)
 		return why;
 	n = weft_ddp_decode(r->said + WEFT_MPA_LEN, get_unaligned_be16(r->said), true, &hdr, &bad);
 	if (n && hdr.opcode == WEFT_RDMAP_TERMINATE)
-		weft_term_decode(r->said + WEFT_MPA_LEN + n, get_unaligned_be16(r->said) - n, &why, &op,
-				 &msn);
+		weft_term_decode(r->said + WEFT_MPA_LEN + n, get_unaligned_be16(r->said) - n, &why,
+				 &op, &msn);
 	return why;
 }
 

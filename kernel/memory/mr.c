@@ -14,8 +14,12 @@ static void mr_release(struct kref *kref)
 
 /* --- the key table --- */
 
-/* In line, because each access begins with it. */
-static __always_inline struct weft_mr *mr_find(struct weft_device *dev, u32 stag)
+/*
+ * Finds a region or window by the index of a key; ignores the key byte. The caller drops the
+ * reference after one access at the latest, because deregistration waits for it. In line here,
+ * because each access begins with it.
+ */
+__always_inline struct weft_mr *weft_mr_find(struct weft_device *dev, u32 stag)
 {
 	struct weft_mr *mr;
 
@@ -25,15 +29,6 @@ static __always_inline struct weft_mr *mr_find(struct weft_device *dev, u32 stag
 		mr = NULL;
 	rcu_read_unlock();
 	return mr;
-}
-
-/*
- * Finds a region or window by the index of a key; ignores the key byte. The caller drops the
- * reference after one access at the latest, because deregistration waits for it.
- */
-struct weft_mr *weft_mr_find(struct weft_device *dev, u32 stag)
-{
-	return mr_find(dev, stag);
 }
 
 void weft_mr_drop(struct weft_mr *mr)
@@ -195,12 +190,28 @@ enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
 	}
 }
 
-/* --- access --- */
+/* --- access; in line here, because each packet with payload begins and ends one --- */
 
-/* In line, because each packet with payload begins a series of accesses. */
-static __always_inline struct weft_mr *mr_access(struct weft_accessor *by, struct ib_pd *pd,
-						 u32 stag, u64 addr, u64 len, int access,
-						 enum weft_key_error *err)
+/* Ends an access, in the context that began it. */
+__always_inline void weft_mr_access_end(struct weft_mr *mr)
+{
+	if (mr->kind != WEFT_MR_REGION) {
+		__acquire(&mr->lock);
+		read_unlock_bh(&mr->lock);
+	}
+	kref_put(&mr->refs, mr_release);
+}
+
+/*
+ * Finds a region by key and holds it for one access. @by has to grant the remote rights of @access
+ * as well; @pd is the queue pair's or its shared receive queue's; @stag 0 is all memory in a kernel
+ * consumer's own work requests. Deregistration and invalidation wait for weft_mr_access_end(), so
+ * the caller moves the bytes without sleeping, and begins no other access to a region with a lock.
+ * Not in hard interrupts. If the access is refused, returns NULL and sets @err to the reason.
+ */
+__always_inline struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 stag,
+					       u64 addr, u64 len, int access,
+					       enum weft_key_error *err)
 {
 	struct weft_mr *mr;
 
@@ -213,7 +224,7 @@ static __always_inline struct weft_mr *mr_access(struct weft_accessor *by, struc
 		kref_get(&mr->refs);
 		pd = NULL;
 	} else {
-		mr = mr_find(by->dev, stag);
+		mr = weft_mr_find(by->dev, stag);
 	}
 	if (!mr) {
 		*err = WEFT_KEY_UNKNOWN;
@@ -231,27 +242,12 @@ static __always_inline struct weft_mr *mr_access(struct weft_accessor *by, struc
 	return NULL;
 }
 
-/*
- * Finds a region by key and holds it for one access. @by has to grant the remote rights of @access
- * as well; @pd is the queue pair's or its shared receive queue's; @stag 0 is all memory in a kernel
- * consumer's own work requests. Deregistration and invalidation wait for weft_mr_access_end(), so
- * the caller moves the bytes without sleeping, and begins no other access to a region with a lock.
- * Not in hard interrupts. If the access is refused, returns NULL and sets @err to the reason.
- */
-struct weft_mr *weft_mr_access(struct weft_accessor *by, struct ib_pd *pd, u32 stag, u64 addr,
-			       u64 len, int access, enum weft_key_error *err)
+/* Ends the access that @a holds, if any. */
+void weft_access_end(struct weft_access *a)
 {
-	return mr_access(by, pd, stag, addr, len, access, err);
-}
-
-/* Ends an access, in the context that began it. */
-void weft_mr_access_end(struct weft_mr *mr)
-{
-	if (mr->kind != WEFT_MR_REGION) {
-		__acquire(&mr->lock);
-		read_unlock_bh(&mr->lock);
-	}
-	weft_mr_drop(mr);
+	if (a->mr)
+		weft_mr_access_end(a->mr);
+	a->mr = NULL;
 }
 
 /* Ends the access that @a holds, if any, and begins one to another region. */
@@ -261,7 +257,7 @@ enum weft_key_error weft_access_begin(struct weft_access *a, struct weft_accesso
 	enum weft_key_error err = WEFT_KEY_OK;
 
 	weft_access_end(a);
-	a->mr = mr_access(by, pd, stag, addr, len, rights, &err);
+	a->mr = weft_mr_access(by, pd, stag, addr, len, rights, &err);
 	a->pd = pd;
 	a->stag = stag;
 	a->rights = rights;

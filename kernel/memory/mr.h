@@ -163,6 +163,7 @@ struct weft_access {
 
 enum weft_key_error weft_access_begin(struct weft_access *a, struct weft_accessor *by,
 				      struct ib_pd *pd, u32 stag, u64 addr, u64 len, int rights);
+void weft_access_end(struct weft_access *a);
 
 /*
  * weft_mr_access() for a series of accesses that are mostly to one region: if @a holds that region
@@ -178,13 +179,6 @@ weft_access_go_on(struct weft_access *a, struct weft_accessor *by, struct ib_pd 
 	    len <= mr->length && addr - mr->iova <= mr->length - len)
 		return WEFT_KEY_OK;
 	return weft_access_begin(a, by, pd, stag, addr, len, rights);
-}
-
-static inline void weft_access_end(struct weft_access *a)
-{
-	if (a->mr)
-		weft_mr_access_end(a->mr);
-	a->mr = NULL;
 }
 
 /*

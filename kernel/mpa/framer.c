@@ -218,14 +218,12 @@ bool weft_framer_stage_begin(struct weft_framer *f)
 }
 
 /*
- * Returns true if the stream may be read: no FPDU is ahead, or the one ahead has been judged, has a
+ * An FPDU is ahead: returns true if the stream may be read, because it has been judged, has a
  * fault, or goes to the stage now. Else runs the checksum over the bytes that have come.
  */
 bool weft_framer_ready(struct weft_framer *f, struct weft_llp *llp)
 {
 	weft_llp_assert_locked(llp);
-	if (likely(!f->ahead))
-		return true;
 	f->starved = false; /* memory may be there now */
 	weft_llp_held(llp, look, f->summed, framer_sum_packet, f);
 	if (f->fault != WEFT_FRAMER_FINE || framer_judge(f)) {
@@ -282,7 +280,7 @@ enum weft_rx_verdict weft_framer_unstage(struct weft_framer *f, weft_framer_take
 	struct weft_stage *stage = f->stage;
 	u32 at, n;
 
-	if (!weft_framer_holds(f))
+	if (!stage || f->state == WEFT_FRAMER_STAGE)
 		return WEFT_RX_OK;
 	while (verdict == WEFT_RX_OK && stage->placed < stage->have) {
 		at = offset_in_page(stage->placed);

@@ -130,15 +130,6 @@ static inline bool weft_framer_amid(const struct weft_framer *f)
 	return f->state != WEFT_FRAMER_HEAD || f->have || f->ahead;
 }
 
-/*
- * Returns true if an FPDU on the stage waits to be placed. Nothing behind it may be taken before,
- * because that would pass for the rest of its segment.
- */
-static inline bool weft_framer_holds(const struct weft_framer *f)
-{
-	return f->stage && f->state != WEFT_FRAMER_STAGE;
-}
-
 static inline void weft_framer_took(struct weft_framer *f, u32 fpdus)
 {
 	f->counts.fpdus += fpdus;
@@ -199,7 +190,8 @@ weft_framer_whole(struct weft_framer *f, struct weft_packet *p, u32 *at, u32 end
 		}
 		if (verdict != WEFT_RX_OK)
 			break;
-		weft_framer_took(f, 1);
+		f->counts.fpdus++;
+		f->counts.bytes += len;
 		verdict = ops->end(ctx);
 		if (verdict != WEFT_RX_OK)
 			break;
@@ -269,8 +261,11 @@ weft_framer_take(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 l
 	u32 at = offset, end = offset + len, n;
 	const u8 *piece;
 
-	/* TCP offers the rest of a packet at once, also behind a segment that waits. */
-	if (unlikely(weft_framer_holds(f)))
+	/*
+	 * An FPDU on the stage waits to be placed: bytes behind it would pass for the rest of its
+	 * segment. TCP offers the rest of a packet at once, also behind a segment that waits.
+	 */
+	if (unlikely(f->stage && f->state != WEFT_FRAMER_STAGE))
 		return 0;
 	if (unlikely(f->marked))
 		return weft_framer_take_marked(f, p, offset, len, part, ctx);

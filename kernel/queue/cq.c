@@ -88,9 +88,13 @@ static u8 cq_phase(const struct weft_ring *ring, u32 index)
 	return index & ring->size ? 0 : WEFT_CQE_PHASE;
 }
 
-/* In line, so that a single completion costs no more than it must. */
-static __always_inline bool cq_put(struct weft_cq *cq, struct weft_cq_adds *adds,
-				   const struct weft_completion *wc)
+/*
+ * Adds a completion, which the consumer may poll before weft_cq_end(). A full queue is dead from
+ * then on: its consumer gets IB_EVENT_CQ_ERR once. Returns false if the completion is lost. In
+ * line here, so that a single completion costs no more than it must.
+ */
+__always_inline bool weft_cq_put(struct weft_cq *cq, struct weft_cq_adds *adds,
+				 const struct weft_completion *wc)
 {
 	struct weft_cq_ctl *ctl = cq->ring.mem;
 	struct weft_cqe *cqe;
@@ -123,16 +127,10 @@ static __always_inline bool cq_put(struct weft_cq *cq, struct weft_cq_adds *adds
 }
 
 /*
- * Adds a completion, which the consumer may poll before weft_cq_end(). A full queue is dead from
- * then on: its consumer gets IB_EVENT_CQ_ERR once. Returns false if the completion is lost.
+ * Ends an addition of completions: releases the queue's lock and wakes the consumer. In line here,
+ * as weft_cq_put().
  */
-bool weft_cq_put(struct weft_cq *cq, struct weft_cq_adds *adds, const struct weft_completion *wc)
-{
-	return cq_put(cq, adds, wc);
-}
-
-/* Ends an addition of completions: releases the queue's lock and wakes the consumer. */
-void weft_cq_end(struct weft_cq *cq, const struct weft_cq_adds *adds)
+__always_inline void weft_cq_end(struct weft_cq *cq, const struct weft_cq_adds *adds)
 	__releases(&cq->lock)
 {
 	bool wake = false;
@@ -161,7 +159,7 @@ bool weft_cq_add(struct weft_cq *cq, const struct weft_completion *wc)
 	bool added;
 
 	spin_lock_irqsave(&cq->lock, adds.flags);
-	added = cq_put(cq, &adds, wc);
+	added = weft_cq_put(cq, &adds, wc);
 	weft_cq_end(cq, &adds);
 	return added;
 }

@@ -270,7 +270,7 @@ bool weft_rx_read(struct weft_rx *rx)
 		waits = weft_framer_unstage(&rx->framer, segment_part, rx) == WEFT_RX_WAIT;
 		weft_access_end(&rx->place.access);
 	}
-	while (!waits && weft_framer_ready(&rx->framer, qp->llp)) {
+	while (!waits && (likely(!rx->framer.ahead) || weft_framer_ready(&rx->framer, qp->llp))) {
 		if (unlikely(rx->framer.fault))
 			segment_broken(rx);
 		weft_llp_held(qp->llp, read, segment_packet, rx);
