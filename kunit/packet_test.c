@@ -8,10 +8,11 @@
 #define UNREADABLE	0x00bad000U
 static bool fake_readable(const struct sk_buff *skb)
 {
-	return skb->mark != UNREADABLE && weft_skb_frags_readable(skb);
+	return skb->mark != UNREADABLE && skb_frags_readable(skb);
 }
 
-#define weft_skb_frags_readable fake_readable
+#undef skb_frags_readable
+#define skb_frags_readable fake_readable
 #include "llp/packet.h"
 #include "suite.h"
 

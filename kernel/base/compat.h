@@ -166,15 +166,10 @@ static inline const struct in6_addr *weft_sock_v6_daddr(const struct sock *sk)
 #endif
 }
 
-/* Returns false if fragments are in a device's memory, which older kernels do not know. */
-static inline bool weft_skb_frags_readable(const struct sk_buff *skb)
-{
-#ifdef HAVE_SKB_FRAGS_READABLE
-	return skb_frags_readable(skb);
-#else
-	return true;
+/* Older kernels have no fragments in a device's memory. */
+#ifndef HAVE_SKB_FRAGS_READABLE
+#define skb_frags_readable(skb)	true
 #endif
-}
 
 /* Is receive flow steering (RFS) in use? */
 static inline bool weft_sock_steered(void)

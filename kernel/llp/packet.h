@@ -43,10 +43,10 @@ static inline bool weft_packet_readable(const struct sk_buff *skb)
 {
 	const struct sk_buff *child;
 
-	if (unlikely(!weft_skb_frags_readable(skb)))
+	if (unlikely(!skb_frags_readable(skb)))
 		return false;
 	skb_walk_frags(skb, child)
-		if (skb_has_frag_list(child) || !weft_skb_frags_readable(child))
+		if (skb_has_frag_list(child) || !skb_frags_readable(child))
 			return false;
 	return true;
 }

@@ -73,13 +73,13 @@ void weft_tcp_resume(struct weft_llp *llp)
  */
 void weft_tcp_arrived(struct weft_tcp *tcp)
 {
-	const struct tcp_sock *tp = tcp_sk(tcp->llp.sock->sk);
-	u32 unread = tp->rcv_nxt - tp->copied_seq;
+	struct sock *sk = tcp->llp.sock->sk;
+	u32 unread = tcp_sk(sk)->rcv_nxt - tcp_sk(sk)->copied_seq;
 	bool late = false;
 
-	sock_owned_by_me(tcp->llp.sock->sk);
+	sock_owned_by_me(sk);
 	if (weft_rule(WEFT_RULE_PUT_OFF) && in_serving_softirq() && unread >= WEFT_TCP_LARGE &&
-	    unread <= WEFT_TCP_MOST && !tcp->at_once && !weft_tcp_full(&tcp->llp)) {
+	    unread <= WEFT_TCP_MOST && !tcp->at_once && !tcp_epollin_ready(sk, INT_MAX)) {
 		if (tcp->put_off)
 			late = true;
 		else if (tcp->hasty)

@@ -104,7 +104,7 @@ bool weft_rx_place_early(void *ctx, const struct weft_arrival *arrival)
 		return false;
 	len = arrival->len - hdr_len;
 	placed = early_aim(rx, &qp->reads, &ddp, len) &&
-		 weft_rx_try(rx, arrival->data + hdr_len, len);
+		 weft_rx_put(rx, arrival->data + hdr_len, len) == WEFT_KEY_OK;
 	weft_access_yield(&rx->place.access);
 	if (placed) {
 		weft_count(rx->acc->dev->counters, WEFT_CNT_RX_EARLY_FPDUS, 1);

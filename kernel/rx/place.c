@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Placement: by operation, where a segment's payload goes; its copy; and how far its message has
- * come.
- */
+/* Placement: by operation, where a segment's payload goes; and its copy. */
 #include <linux/string.h>
 
 #include "base/weft.h"
 #include "memory/mr.h"
 #include "queue/rq.h"
 #include "rx/rx.h"
-#include "wire/bytes.h"
 
 static_assert(sizeof_field(struct weft_placement, bytes) >= WEFT_ATOMIC_REQ_LEN);
 static_assert(sizeof_field(struct weft_placement, bytes) >= WEFT_ATOMIC_RESP_LEN);
 
 /* --- where the payload goes --- */
+
+/* Directs payload to a list of SGEs, @at bytes from its start. */
+inline void weft_rx_aim(struct weft_rx *rx, struct ib_pd *pd, int rights,
+			const struct weft_sge *sge, u32 num_sge, u32 at)
+{
+	for (; num_sge && at >= sge->length; sge++, num_sge--)
+		at -= sge->length;
+	rx->place.sge = sge;
+	rx->place.num_sge = num_sge;
+	rx->place.at = at;
+	rx->place.rights = rights;
+	rx->place.pd = pd;
+}
 
 static void rx_aim_at_bytes(struct weft_rx *rx)
 {
@@ -231,10 +240,10 @@ static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx, enum weft_key_er
 }
 
 /*
- * Writes bytes at the placement and advances it; not for TO_BYTES. Each piece is checked against
+ * Writes bytes at the placement of weft_rx_aim(), and advances it. Each piece is checked against
  * its region again, because an earlier check says nothing after an invalidation.
  */
-static __always_inline enum weft_key_error rx_put(struct weft_rx *rx, const u8 *from, u32 len)
+__always_inline enum weft_key_error weft_rx_put(struct weft_rx *rx, const u8 *from, u32 len)
 {
 	struct weft_placement *p = &rx->place;
 	const struct weft_sge *sge;
@@ -266,8 +275,9 @@ static __always_inline enum weft_key_error rx_put(struct weft_rx *rx, const u8 *
 }
 
 /* Places the next @len bytes of a payload, no more than are left of it, after weft_rx_begin(). */
-enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
+enum weft_rx_verdict weft_rx_place(void *ctx, const u8 *from, u32 len)
 {
+	struct weft_rx *rx = ctx;
 	struct weft_placement *p = &rx->place;
 	enum weft_key_error err;
 
@@ -277,65 +287,20 @@ enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len)
 		p->have += len;
 		return WEFT_RX_OK;
 	}
-	err = rx_put(rx, from, len);
+	err = weft_rx_put(rx, from, len);
 	return likely(!err) ? WEFT_RX_OK : rx_place_failed(rx, err);
 }
 
-/* Places an early payload, after weft_rx_aim(). Returns true if all of it is placed. */
-bool weft_rx_try(struct weft_rx *rx, const u8 *from, u32 len)
-{
-	weft_qp_assert_locked(rx->qp);
-	return rx_put(rx, from, len) == WEFT_KEY_OK;
-}
-
-/* --- how far a message has come --- */
-
-/* Not inline, so that a SEND needs no guard of the stack for @resp. */
-static noinline enum weft_rx_verdict rx_place_atomic_response(struct weft_rx *rx)
+/* The whole answer to our atomic has come: places the value that it returns. */
+enum weft_rx_verdict weft_rx_place_atomic_response(struct weft_rx *rx)
 {
 	struct weft_atomic_resp resp;
 
+	weft_qp_assert_locked(rx->qp);
 	weft_atomic_resp_decode(rx->place.bytes, &resp);
 	if (resp.id != rx->place.read->sink)
 		return weft_rx_refuse(rx, WEFT_TERM_RDMAP, WEFT_RDMAP_OPERATION,
 				      WEFT_RO_CATASTROPHIC_STREAM);
 	rx_aim_at_read(rx, rx->place.read);
 	return weft_rx_place(rx, (const u8 *)&resp.original, sizeof(resp.original));
-}
-
-/* A segment is placed, and its CRC, if any, is good: notes how far its message has come. */
-enum weft_rx_verdict weft_rx_placed(struct weft_rx *rx)
-{
-	const struct weft_ddp_hdr *ddp = &rx->seg.ddp;
-	u32 len = rx->seg.payload_len;
-	struct weft_inbound *m;
-
-	weft_qp_assert_locked(rx->qp);
-	switch (ddp->opcode) {
-	case WEFT_RDMAP_WRITE:
-		weft_written_add(&rx->written, len, ddp->last);
-		return WEFT_RX_OK;
-	case WEFT_RDMAP_READ_RESP:
-		rx->place.read->got += len;
-		return WEFT_RX_OK;
-	case WEFT_RDMAP_READ_REQ:
-	case WEFT_RDMAP_ATOMIC_REQ:
-	case WEFT_RDMAP_TERMINATE:
-		return WEFT_RX_OK; /* a single FPDU, now complete */
-	case WEFT_RDMAP_ATOMIC_RESP:
-		return rx_place_atomic_response(rx);
-	case WEFT_RDMAP_IMM:
-	case WEFT_RDMAP_IMM_SE:
-		/* The completion reports the length of the Write before it. */
-		m = weft_window_at(&rx->sends, ddp->msn);
-		weft_inbound_end(m, rx->written.len, ddp->opcode, get_unaligned_be32(rx->place.bytes));
-		return WEFT_RX_OK;
-	default:
-		m = weft_window_at(&rx->sends, ddp->msn);
-		if (!ddp->last)
-			weft_inbound_grow(m, len);
-		else /* A header has one of the two at most; the other is 0. */
-			weft_inbound_end(m, len, ddp->opcode, ddp->inv_stag | ddp->imm);
-		return WEFT_RX_OK;
-	}
 }

@@ -131,11 +131,13 @@ bool weft_rx_read(struct weft_rx *rx);
 /* early.c: segments that come before their turn */
 bool weft_rx_place_early(void *ctx, const struct weft_arrival *arrival);
 
-/* place.c: placement: where the payload goes, by operation; the bytes; the progress */
+/* place.c: placement: where the payload goes, by operation; the bytes */
 enum weft_rx_verdict weft_rx_begin(struct weft_rx *rx);
-enum weft_rx_verdict weft_rx_place(struct weft_rx *rx, const u8 *from, u32 len);
-bool weft_rx_try(struct weft_rx *rx, const u8 *from, u32 len);
-enum weft_rx_verdict weft_rx_placed(struct weft_rx *rx);
+void weft_rx_aim(struct weft_rx *rx, struct ib_pd *pd, int rights, const struct weft_sge *sge,
+		 u32 num_sge, u32 at);
+enum weft_key_error weft_rx_put(struct weft_rx *rx, const u8 *from, u32 len);
+enum weft_rx_verdict weft_rx_place(void *ctx, const u8 *from, u32 len);
+enum weft_rx_verdict weft_rx_place_atomic_response(struct weft_rx *rx);
 
 /* deliver.c: delivery, by operation */
 enum weft_rx_verdict weft_rx_deliver(struct weft_rx *rx);
@@ -153,18 +155,5 @@ enum weft_rx_verdict weft_rx_refuse_crc(struct weft_rx *rx);
 enum weft_rx_verdict weft_rx_refuse_local(struct weft_rx *rx);
 enum weft_rx_verdict weft_rx_break(struct weft_rx *rx);
 void weft_rx_fail(struct weft_rx *rx);
-
-/* Directs payload to a list of SGEs, @at bytes from its start. */
-static inline void weft_rx_aim(struct weft_rx *rx, struct ib_pd *pd, int rights,
-			       const struct weft_sge *sge, u32 num_sge, u32 at)
-{
-	for (; num_sge && at >= sge->length; sge++, num_sge--)
-		at -= sge->length;
-	rx->place.sge = sge;
-	rx->place.num_sge = num_sge;
-	rx->place.at = at;
-	rx->place.rights = rights;
-	rx->place.pd = pd;
-}
 
 #endif /* WEFT_RX_H */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * DDP segments, one at a time or a row at once: each header is decoded here, each segment placed
- * (place.c), and with its last segment a message is delivered (deliver.c).
+ * (place.c), its message's progress noted, and with its last segment a message is delivered
+ * (deliver.c).
  */
 #include <linux/string.h>
 
@@ -45,11 +46,44 @@ static inline enum weft_rx_verdict segment_begin(void *ctx, const u8 *head, u32 
 	return weft_rx_begin(rx);
 }
 
-static inline enum weft_rx_verdict segment_place(void *ctx, const u8 *from, u32 len)
+/* A segment is placed, and its CRC, if any, is good: notes how far its message has come. */
+static enum weft_rx_verdict segment_placed(struct weft_rx *rx)
 {
-	struct weft_rx *rx = ctx;
+	const struct weft_ddp_hdr *ddp = &rx->seg.ddp;
+	u32 len = rx->seg.payload_len;
+	struct weft_inbound *m;
 
-	return weft_rx_place(rx, from, len);
+	switch (ddp->opcode) {
+	case WEFT_RDMAP_WRITE:
+		weft_written_add(&rx->written, len, ddp->last);
+		return WEFT_RX_OK;
+	case WEFT_RDMAP_READ_RESP:
+		rx->place.read->got += len;
+		return WEFT_RX_OK;
+	case WEFT_RDMAP_READ_REQ:
+	case WEFT_RDMAP_ATOMIC_REQ:
+	case WEFT_RDMAP_TERMINATE:
+		return WEFT_RX_OK; /* a single FPDU, now complete */
+	case WEFT_RDMAP_ATOMIC_RESP:
+		return weft_rx_place_atomic_response(rx);
+	case WEFT_RDMAP_IMM:
+	case WEFT_RDMAP_IMM_SE:
+		/* The completion reports the length of the Write before it. */
+		m = weft_window_at(&rx->sends, ddp->msn);
+		weft_inbound_end(m, rx->written.len, ddp->opcode,
+				 get_unaligned_be32(rx->place.bytes));
+		return WEFT_RX_OK;
+	default:
+		m = weft_window_at(&rx->sends, ddp->msn);
+		if (ddp->last) {
+			/* A header has one of the two at most; the other is 0. */
+			weft_inbound_end(m, len, ddp->opcode, ddp->inv_stag | ddp->imm);
+			return WEFT_RX_OK;
+		}
+		m->len += len;
+		m->kept = false;
+		return WEFT_RX_OK;
+	}
 }
 
 static inline enum weft_rx_verdict segment_end(void *ctx)
@@ -59,7 +93,7 @@ static inline enum weft_rx_verdict segment_end(void *ctx)
 	enum weft_rx_verdict verdict;
 
 	trace_weft_rx_fpdu(rx->acc, &rx->seg.ddp, rx->seg.payload_len);
-	verdict = weft_rx_placed(rx);
+	verdict = segment_placed(rx);
 	if (verdict == WEFT_RX_OK && rx->seg.ddp.last)
 		verdict = weft_rx_deliver(rx);
 	if (verdict != WEFT_RX_OK)
@@ -108,6 +142,7 @@ static noinline u32 segment_take_row(struct weft_rx *rx, struct weft_packet *p, 
 	u32 payload = rx->seg.payload_len, hdr_len = rx->seg.hdr_len;
 	u32 len = rx->seg.len, fpdu_len = weft_fpdu_len(len);
 	const struct weft_mr *mr = rx->place.access.mr;
+	struct weft_inbound *m;
 	u64 at = weft_template_place(&rx->seg);
 	bool tagged = rx->seg.ddp.tagged, crc = rx->framer.crc_used;
 	u32 fpdus, most;
@@ -140,7 +175,9 @@ static noinline u32 segment_take_row(struct weft_rx *rx, struct weft_packet *p, 
 		rx->place.read->got += payload;
 		break;
 	default:
-		weft_inbound_grow(weft_window_at(&rx->sends, rx->seg.ddp.msn), payload);
+		m = weft_window_at(&rx->sends, rx->seg.ddp.msn);
+		m->len += payload;
+		m->kept = false;
 	}
 	return offset;
 }
@@ -156,7 +193,7 @@ static inline u32 segment_row(void *ctx, struct weft_packet *p, u32 offset, u32 
 
 static const struct weft_segment_ops segment_ops = {
 	.begin = segment_begin,
-	.place = segment_place,
+	.place = weft_rx_place,
 	.end = segment_end,
 	.row = segment_row,
 };
@@ -228,7 +265,7 @@ static void segment_messages(struct weft_rx *rx, struct weft_arrivals *arrivals)
 		memcpy(head, message->data, have);
 		verdict = segment_begin(rx, head, have, message->len, &hdr_len);
 		if (verdict == WEFT_RX_OK && !message->placed && message->len > hdr_len)
-			verdict = segment_place(rx, message->data + hdr_len,
+			verdict = weft_rx_place(rx, message->data + hdr_len,
 						message->len - hdr_len);
 		if (verdict == WEFT_RX_WAIT)
 			break;

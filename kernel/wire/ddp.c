@@ -64,7 +64,7 @@ u32 weft_ddp_decode(const u8 *buf, u32 len, bool extended,
 		return refuse(err, WEFT_TERM_DDP, WEFT_DDP_LOCAL, 0);
 
 	/* Check the version first, because the meaning of the other bits depends on it. */
-	tagged = weft_ddp_is_tagged(buf[0]);
+	tagged = buf[0] & WEFT_DDP_TAGGED;
 	if ((buf[0] & DDP_VERSION_MASK) != DDP_VERSION) {
 		if (tagged)
 			return refuse(err, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_VERSION);
@@ -191,7 +191,7 @@ u32 weft_term_encode(u8 *buf, const struct weft_term *term, const u8 *segment,
 	if (!segment_len || !names_segment(term))
 		return CONTROL_LEN;
 
-	copy = weft_ddp_hdr_len(weft_ddp_is_tagged(segment[0]));
+	copy = weft_ddp_hdr_len(segment[0] & WEFT_DDP_TAGGED);
 	if (segment_len < copy)
 		return CONTROL_LEN;
 
@@ -199,7 +199,7 @@ u32 weft_term_encode(u8 *buf, const struct weft_term *term, const u8 *segment,
 	/* Only RDMAP errors include an RDMAP header, and only Read Requests have one. */
 	if (term->layer == WEFT_TERM_RDMAP &&
 	    segment_len >= WEFT_DDP_UNTAGGED_LEN + WEFT_READ_REQ_LEN &&
-	    !weft_ddp_is_tagged(segment[0]) &&
+	    !(segment[0] & WEFT_DDP_TAGGED) &&
 	    (segment[1] & RDMAP_OPCODE_MASK) == WEFT_RDMAP_READ_REQ) {
 		buf[2] |= HDRCT_RDMAP;
 		copy += WEFT_READ_REQ_LEN;
@@ -226,11 +226,11 @@ bool weft_term_decode(const u8 *buf, u32 len, struct weft_term *term, u8 *op, u3
 	/* The rest is optional, so a truncated part counts as absent. */
 	if (!(buf[2] & HDRCT_DDP) || at >= len)
 		return true;
-	hdr_len = weft_ddp_hdr_len(weft_ddp_is_tagged(buf[at]));
+	hdr_len = weft_ddp_hdr_len(buf[at] & WEFT_DDP_TAGGED);
 	if (len - at < hdr_len)
 		return true;
 	*op = buf[at + 1] & RDMAP_OPCODE_MASK;
-	if (!weft_ddp_is_tagged(buf[at]))
+	if (!(buf[at] & WEFT_DDP_TAGGED))
 		*msn = get_unaligned_be32(buf + at + WEFT_DDP_MSN);
 	return true;
 }

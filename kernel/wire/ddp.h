@@ -72,11 +72,6 @@ static inline u32 weft_ddp_hdr_len(bool tagged)
 	return tagged ? WEFT_DDP_TAGGED_LEN : WEFT_DDP_UNTAGGED_LEN;
 }
 
-static inline bool weft_ddp_is_tagged(u8 first_byte)
-{
-	return first_byte & WEFT_DDP_TAGGED;
-}
-
 /*
  * Decodes a header, with every check that needs no connection state. Reserved bits are ignored,
  * as the RFCs require. @extended: the connection has the opcodes from 8 on. Returns the header's
@@ -126,7 +121,7 @@ static inline bool weft_ddp_alike(const u8 *prev, const u8 *next)
 	/* Control bytes, and STag or reserved field. The last two bytes are part of TO or QN. */
 	if (differs & ~((u64)WEFT_DDP_LAST << 56 | 0xffff))
 		return false;
-	return weft_ddp_is_tagged(prev[0]) ||
+	return (prev[0] & WEFT_DDP_TAGGED) ||
 	       get_unaligned_be32(next + WEFT_DDP_QN) == get_unaligned_be32(prev + WEFT_DDP_QN);
 }
 
@@ -326,7 +321,7 @@ static inline bool weft_template_decode(struct weft_template *t, u32 have, bool 
 	u32 len = weft_ddp_decode(t->hdr, have, extended, &t->ddp, err);
 
 	if (!len) {
-		len = have ? weft_ddp_hdr_len(weft_ddp_is_tagged(t->hdr[0])) : 0;
+		len = have ? weft_ddp_hdr_len(t->hdr[0] & WEFT_DDP_TAGGED) : 0;
 		t->hdr_len = have >= len ? len : 0;
 		t->known = false;
 		return false;

@@ -111,7 +111,7 @@ TEST(Ddp, EveryOpcodeRoundTrips) {
       Bytes buf(WEFT_DDP_MAX_LEN, 0xee);
       const u32 len = weft_ddp_encode(buf.data(), &in);
       ASSERT_EQ(len, weft_ddp_hdr_len(in.tagged));
-      EXPECT_EQ(weft_ddp_is_tagged(buf[0]), in.tagged);
+      EXPECT_EQ((buf[0] & WEFT_DDP_TAGGED) != 0, in.tagged);
 
       EXPECT_EQ(fields(decoded(buf.data(), len, true)), fields(in)) << "opcode " << int{opcode};
     }

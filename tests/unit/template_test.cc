@@ -33,7 +33,7 @@ weft_template known(const Head& bytes, u32 payload) {
   weft_template t{};
   weft_term err{};
   std::memcpy(t.hdr, bytes.data(), sizeof(t.hdr));
-  t.len = weft_ddp_hdr_len(weft_ddp_is_tagged(t.hdr[0])) + payload;
+  t.len = weft_ddp_hdr_len(t.hdr[0] & WEFT_DDP_TAGGED) + payload;
   EXPECT_TRUE(weft_template_decode(&t, WEFT_DDP_MAX_LEN, false, &err));
   return t;
 }
