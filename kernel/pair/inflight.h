@@ -114,6 +114,13 @@ static inline void weft_inflight_forget(struct weft_inflight *list)
 	list->unsent = list->head;
 }
 
+/* Returns true if the operation is done at this end alone. */
+static inline bool weft_op_local(u8 opcode)
+{
+	return opcode == WEFT_OP_LOCAL_INV || opcode == WEFT_OP_BIND_MW ||
+	       opcode == WEFT_OP_REG_MR;
+}
+
 /* Returns true if the operation is done when the peer has answered, not when it is sent. */
 static inline bool weft_op_answered(u8 opcode)
 {

@@ -188,57 +188,18 @@ enum tx_taken {
 	TX_TOOK_MESSAGE,
 };
 
-/* Takes the next work request from the send ring. */
+/* Takes the next work request from the send ring, and does it or makes a message of it. */
 static enum tx_taken tx_take_request(struct weft_tx *tx)
 {
-	const struct weft_sq_wr *wr = &tx->msg.copy.wr;
 	struct weft_qp *qp = tx->qp;
-	struct weft_wr_error why;
 	struct weft_request *w;
 	u64 total;
-	int pending;
-	u32 blocks;
 
-	pending = weft_ring_pending(&qp->sq);
-	tx->waiting = pending;
-	if (!pending || weft_inflight_num(&qp->inflight) == qp->inflight.size ||
-	    weft_qp_state(qp) != IB_QPS_RTS)
+	w = weft_tx_take_request(tx, &total);
+	if (!w)
 		return TX_TOOK_NONE;
-	if (pending < 0) {
-		/* The producer index is wrong: there is no work request to blame. */
-		weft_qp_fail(qp, &weft_tx_term_local, IB_EVENT_QP_FATAL);
-		return TX_TOOK_NONE;
-	}
-
-	weft_tx_copy_blocks(&tx->msg.copy, &qp->sq, 0, 1);
-	blocks = wr->num_blocks;
-	if (!blocks || blocks > WEFT_SQ_MAX_BLOCKS || blocks > pending) {
-		why.status = IB_WC_LOC_QP_OP_ERR;
-		why.vendor = WEFT_VE_BLOCKS;
-		w = weft_tx_admit(&qp->inflight, &qp->sq, wr, 1, qp->sq_sig_all);
-		weft_tx_fail(tx, w, &why);
-		return TX_TOOK_NONE;
-	}
-	if (weft_reads_outstanding(&qp->reads) &&
-	    ((wr->flags & WEFT_WR_FENCE) ||
-	     (weft_op_answered(wr->opcode) && weft_reads_full(&qp->reads))))
-		return TX_TOOK_NONE;
-	weft_tx_copy_blocks(&tx->msg.copy, &qp->sq, 1, blocks - 1);
-
-	w = weft_tx_admit(&qp->inflight, &qp->sq, wr, blocks, qp->sq_sig_all);
-	if (!weft_tx_check_wr(tx, wr, &why)) {
-		weft_tx_fail(tx, w, &why);
-		return TX_TOOK_NONE;
-	}
-	if (weft_tx_is_local(wr->opcode))
+	if (weft_op_local(w->opcode))
 		return tx_do_local(tx, w) ? TX_TOOK_LOCAL : TX_TOOK_NONE;
-	if (wr->flags & WEFT_WR_INLINE) {
-		total = wr->inline_len;
-	} else if (!weft_tx_check_sges(tx, weft_op_answered(wr->opcode) ?
-				       IB_ACCESS_LOCAL_WRITE : 0, &total, &why)) {
-		weft_tx_fail(tx, w, &why);
-		return TX_TOOK_NONE;
-	}
 	w->byte_len = total;
 	weft_streak_sent(&qp->scq->streak);
 	tx_begin_request(tx, &qp->reads, w, total);

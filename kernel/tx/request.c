@@ -20,11 +20,50 @@ const struct weft_term weft_tx_term_revoked = {
 };
 
 /*
+ * Copies blocks out of the ring and reads each word once, so that a process cannot change a request
+ * after its check. No message uses @copy.
+ */
+inline void weft_tx_copy_blocks(union weft_wr_copy *copy, const struct weft_ring *sq, u32 first,
+				u32 num)
+{
+	u64 *to = copy->words + first * (WEFT_SQ_BLOCK / sizeof(u64));
+	u32 b;
+
+	BUILD_BUG_ON(WEFT_SQ_BLOCK != 8 * sizeof(u64));
+	for (b = first; b < first + num; b++, to += 8) {
+		const u64 *slot = weft_ring_slot(sq, sq->head + b);
+
+		to[0] = READ_ONCE(slot[0]);
+		to[1] = READ_ONCE(slot[1]);
+		to[2] = READ_ONCE(slot[2]);
+		to[3] = READ_ONCE(slot[3]);
+		to[4] = READ_ONCE(slot[4]);
+		to[5] = READ_ONCE(slot[5]);
+		to[6] = READ_ONCE(slot[6]);
+		to[7] = READ_ONCE(slot[7]);
+	}
+}
+
+/* Takes a work request of @blocks out of the ring, and enters it in the in-flight list. */
+inline struct weft_request *weft_tx_admit(struct weft_inflight *inflight, struct weft_ring *sq,
+					  const struct weft_sq_wr *wr, u32 blocks, bool signal_all)
+{
+	struct weft_request *w = weft_inflight_add(inflight);
+
+	WRITE_ONCE(sq->head, sq->head + blocks); /* the receive side reads it */
+	w->wr_id = wr->wr_id;
+	w->ring_end = sq->head;
+	w->opcode = wr->opcode;
+	w->signaled = signal_all || (wr->flags & WEFT_WR_SIGNALED);
+	return w;
+}
+
+/*
  * Checks the gather or scatter list of the copied request, and adds up its length. Returns false,
  * with *@why, if the list names memory that the queue pair may not use in this way, or is too long
  * for a message.
  */
-bool weft_tx_check_sges(struct weft_tx *tx, int access, u64 *total, struct weft_wr_error *why)
+static bool tx_check_sges(struct weft_tx *tx, int access, u64 *total, struct weft_wr_error *why)
 {
 	const struct weft_sge *sge = tx->msg.copy.sge;
 	u32 num = tx->msg.copy.wr.num_sge;
@@ -93,8 +132,7 @@ static bool op_allowed(const struct weft_tx *tx, const struct weft_sq_wr *wr)
 			 WEFT_WR_INLINE)
 
 /* Returns false, with *@why, if flags, operation or blocks of a copied request are wrong. */
-bool weft_tx_check_wr(struct weft_tx *tx, const struct weft_sq_wr *wr,
-		      struct weft_wr_error *why)
+static bool tx_check_wr(struct weft_tx *tx, const struct weft_sq_wr *wr, struct weft_wr_error *why)
 {
 	struct weft_qp *qp = tx->qp;
 	u32 blocks;
@@ -117,10 +155,10 @@ bool weft_tx_check_wr(struct weft_tx *tx, const struct weft_sq_wr *wr,
 			return false;
 		blocks = weft_sq_blocks_for_inline(wr->inline_len);
 	} else {
-		if (wr->num_sge > qp->cap.max_send_sge || wr->inline_len ||
-		    (wr->num_sge && weft_tx_is_local(wr->opcode)))
-			return false;
 		blocks = weft_sq_blocks_for_sge(wr->num_sge);
+		if (wr->num_sge > qp->cap.max_send_sge || wr->inline_len ||
+		    (wr->num_sge && weft_op_local(wr->opcode)))
+			return false;
 	}
 	if (wr->num_blocks != blocks)
 		return false;
@@ -132,6 +170,62 @@ bool weft_tx_check_wr(struct weft_tx *tx, const struct weft_sq_wr *wr,
 		return false;
 	}
 	return !(wr->remote_addr & (WEFT_ATOMIC_LEN - 1));
+}
+
+/*
+ * Takes the next work request from the send ring, checked, with a copy in tx->msg; *@total is the
+ * length of its payload. Returns NULL if there is none, it failed, or it waits (fence, ORD, list
+ * full).
+ */
+struct weft_request *weft_tx_take_request(struct weft_tx *tx, u64 *total)
+{
+	const struct weft_sq_wr *wr = &tx->msg.copy.wr;
+	struct weft_qp *qp = tx->qp;
+	struct weft_inflight *inflight = &qp->inflight;
+	struct weft_wr_error why;
+	struct weft_request *w;
+	int pending;
+	u32 blocks;
+	bool good;
+
+	lockdep_assert_held(&qp->tx_lock.mutex);
+	pending = weft_ring_pending(&qp->sq);
+	tx->waiting = pending;
+	/* Pairs with weft_inflight_complete(): slots that it has left may be filled. */
+	if (!pending || inflight->head - smp_load_acquire(&inflight->tail) == inflight->size ||
+	    weft_qp_state(qp) != IB_QPS_RTS)
+		return NULL;
+	if (pending < 0) {
+		/* The producer index is wrong: there is no work request to blame. */
+		weft_qp_fail(qp, &weft_tx_term_local, IB_EVENT_QP_FATAL);
+		return NULL;
+	}
+
+	weft_tx_copy_blocks(&tx->msg.copy, &qp->sq, 0, 1);
+	blocks = wr->num_blocks;
+	if (!blocks || blocks > WEFT_SQ_MAX_BLOCKS || blocks > pending) {
+		why.status = IB_WC_LOC_QP_OP_ERR;
+		why.vendor = WEFT_VE_BLOCKS;
+		w = weft_tx_admit(inflight, &qp->sq, wr, 1, qp->sq_sig_all);
+		weft_tx_fail(tx, w, &why);
+		return NULL;
+	}
+	if (weft_reads_outstanding(&qp->reads) &&
+	    ((wr->flags & WEFT_WR_FENCE) ||
+	     (weft_op_answered(wr->opcode) && weft_reads_full(&qp->reads))))
+		return NULL;
+	weft_tx_copy_blocks(&tx->msg.copy, &qp->sq, 1, blocks - 1);
+
+	w = weft_tx_admit(inflight, &qp->sq, wr, blocks, qp->sq_sig_all);
+	good = tx_check_wr(tx, wr, &why);
+	*total = wr->inline_len; /* 0 unless the payload is in line */
+	if (good && !weft_op_local(wr->opcode) && !(wr->flags & WEFT_WR_INLINE))
+		good = tx_check_sges(tx, weft_op_answered(wr->opcode) ? IB_ACCESS_LOCAL_WRITE : 0,
+				     total, &why);
+	if (good)
+		return w;
+	weft_tx_fail(tx, w, &why);
+	return NULL;
 }
 
 /* Fails a work request that cannot be done, and the queue pair with it. */
