@@ -40,7 +40,7 @@ static void baton_word(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 0));
 	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 5));
 	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 5));
-	KUNIT_EXPECT_TRUE(test, weft_baton_is_wanted(&baton));
+	KUNIT_EXPECT_TRUE(test, atomic_long_read(&baton.wanted));
 	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), BIT(0) | BIT(5));
 	/* A thread that may wait comes between. */
 	weft_baton_lock(&baton);

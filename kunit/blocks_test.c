@@ -10,7 +10,6 @@
 #include <rdma/ib_verbs.h>
 
 #include "base/baton.h"
-#include "memory/blocks.h"
 #include "memory/mr.h"
 #include "suite.h"
 

@@ -40,15 +40,16 @@ struct verdict {
 
 static struct verdict take(struct bench *b)
 {
+	const struct weft_inflight *inflight = &b->engine.qp.inflight;
 	struct weft_tx *tx = &b->engine.tx;
 	struct verdict v = {};
 
 	weft_baton_lock(&tx->qp->tx_lock);
 	tx->msg.kind = WEFT_MSG_NONE;
 	v.begun = weft_tx_next_msg(tx_of(&b->engine.qp));
-	if (weft_inflight_num(&b->engine.qp.inflight)) {
-		v.status = weft_inflight_last(&b->engine.qp.inflight)->status;
-		v.vendor = weft_inflight_last(&b->engine.qp.inflight)->vendor;
+	if (inflight->head != inflight->tail) {
+		v.status = weft_inflight_at(inflight, inflight->head - 1)->status;
+		v.vendor = weft_inflight_at(inflight, inflight->head - 1)->vendor;
 	}
 	v.state = b->engine.qp.state;
 	weft_qp_unlock(&b->engine.qp);

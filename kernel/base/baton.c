@@ -8,7 +8,7 @@ static bool baton_take(struct weft_baton *baton, unsigned int work)
 	if (!mutex_trylock(&baton->mutex))
 		return false;
 	/* A full barrier: the work sees what led to each word that it takes back. */
-	if (unlikely(weft_baton_is_wanted(baton)))
+	if (unlikely(atomic_long_read(&baton->wanted)))
 		weft_baton_forget(baton, work);
 	return true;
 }

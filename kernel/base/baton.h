@@ -47,16 +47,10 @@ static inline void weft_baton_lock(struct weft_baton *baton)
 	mutex_lock(&baton->mutex);
 }
 
-/* Returns true if work left word. Any context; the answer may be old. */
-static inline bool weft_baton_is_wanted(const struct weft_baton *baton)
-{
-	return atomic_long_read(&baton->wanted);
-}
-
 /* Takes the lock if it is free and no work has left word, and leaves none. Process context. */
 static inline bool weft_baton_grab(struct weft_baton *baton)
 {
-	return !weft_baton_is_wanted(baton) && mutex_trylock(&baton->mutex);
+	return !atomic_long_read(&baton->wanted) && mutex_trylock(&baton->mutex);
 }
 
 bool weft_baton_try(struct weft_baton *baton, unsigned int work);

@@ -36,7 +36,7 @@
 static_assert(IS_ENABLED(CONFIG_64BIT), "Weft is for 64-bit kernels");
 
 /*
- * Weft needs multicopy atomicity, which POWER lacks: tx_take_request() loads the ring and then the
+ * Weft needs multicopy atomicity, which POWER lacks: weft_tx_take_request() loads the ring and then the
  * reads with acquire alone, against the full barrier in rx_read_done(). On POWER a request could
  * wait for an answer that has come.
  */

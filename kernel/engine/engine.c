@@ -63,7 +63,7 @@ static bool engine_rounds(struct weft_qp *qp, int rounds)
 		if (!more && weft_gate_runs_out(&qp->gate))
 			weft_qp_within(qp, WEFT_GATE_TIMEOUT);
 		/* Stop for work that wants tx_lock: the connection may be about to end. */
-	} while (more && --rounds && !weft_baton_is_wanted(&qp->tx_lock));
+	} while (more && --rounds && !atomic_long_read(&qp->tx_lock.wanted));
 	return more;
 }
 

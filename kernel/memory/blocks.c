@@ -5,7 +5,7 @@
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 
-#include "memory/blocks.h"
+#include "memory/mr.h"
 
 /*
  * One run of adjacent physical pages. They are adjacent in kernel addresses as well, because a

@@ -3,21 +3,63 @@
 #ifndef WEFT_MR_H
 #define WEFT_MR_H
 
+#include <linux/bits.h>
 #include <linux/completion.h>
 #include <linux/kref.h>
+#include <linux/minmax.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
+#include <linux/types.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
-#include "memory/blocks.h"
-
 struct dma_buf;
 struct ib_dmah;
+struct sg_table;
 struct uverbs_attr_bundle;
 struct weft_bind;
 struct weft_device;
 struct weft_dmabuf;
+
+/* --- blocks.c: runs of memory of one size, by which a region finds its bytes --- */
+
+/* The shift of a region that is one run of kernel addresses. */
+#define WEFT_ONE_BLOCK	63
+
+/*
+ * Where a region's bytes lie. Blocks are as large as the memory allows, so that a byte is found in
+ * one step.
+ */
+struct weft_blocks {
+	void **addr; /* kernel address of each block, in the region's order */
+	u64 first; /* offset of the region's first byte in the first block */
+	u64 mask; /* block size - 1 */
+	u8 shift; /* log2 of the block size, or WEFT_ONE_BLOCK */
+};
+
+static inline void weft_blocks_set_size(struct weft_blocks *blocks, u8 shift)
+{
+	blocks->shift = shift;
+	blocks->mask = BIT_ULL(shift) - 1;
+}
+
+/* Finds the byte at @pos; @run: how many of the @len bytes from there are contiguous. */
+static inline void *weft_blocks_at(const struct weft_blocks *blocks, u64 pos, u32 len, u32 *run)
+{
+	u64 offset;
+
+	pos += blocks->first;
+	offset = pos & blocks->mask;
+	*run = min_t(u64, len, blocks->mask + 1 - offset);
+	return blocks->addr[pos >> blocks->shift] + offset;
+}
+
+int weft_blocks_from_sg(struct weft_blocks *blocks, const struct sg_table *sgt,
+			u64 offset, u64 length);
+int weft_blocks_from_run(struct weft_blocks *blocks, void *addr);
+void weft_blocks_free(struct weft_blocks *blocks);
+
+/* --- regions and windows --- */
 
 /* The rights of a peer. */
 #define WEFT_ACCESS_REMOTE (IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \

@@ -84,7 +84,7 @@ bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 		}
 		if (w) {
 			weft_ring_release(sq, w->ring_end);
-			/* Pairs with weft_inflight_num(): the slots before it have been read. */
+			/* Pairs with weft_tx_take_request(): the slots before it have been read. */
 			smp_store_release(&list->tail, tail);
 		}
 		/* Unsignaled sends mostly add nothing. */

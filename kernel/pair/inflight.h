@@ -63,17 +63,6 @@ static inline struct weft_request *weft_inflight_at(const struct weft_inflight *
 	return &list->slot[index & (list->size - 1)];
 }
 
-static inline struct weft_request *weft_inflight_last(const struct weft_inflight *list)
-{
-	return weft_inflight_at(list, list->head - 1);
-}
-
-/* Slots of requests that are not counted here may be filled. */
-static inline u32 weft_inflight_num(const struct weft_inflight *list)
-{
-	return list->head - smp_load_acquire(&list->tail); /* pairs with weft_inflight_complete() */
-}
-
 static inline struct weft_request *weft_inflight_add(struct weft_inflight *list)
 {
 	struct weft_request *w = weft_inflight_at(list, list->head);

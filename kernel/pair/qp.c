@@ -46,7 +46,7 @@ struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, unsigned long qpn)
 	rcu_read_lock();
 	entry = xa_load(&dev->qps, qpn);
 	if (entry && kref_get_unless_zero(&entry->refs))
-		qp = to_weft_qp(entry->ib);
+		qp = container_of(entry->ib, struct weft_qp, ib);
 	rcu_read_unlock();
 	return qp;
 }

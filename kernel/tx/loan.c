@@ -151,8 +151,9 @@ static void *loan_alloc(const struct weft_tx *tx, size_t size)
 static bool loan_ends(const struct weft_inflight *inflight)
 {
 	/* Unsignaled requests must complete as well before the in-flight list is full. */
-	return weft_inflight_last(inflight)->signaled ||
-	       weft_inflight_num(inflight) > inflight->size / 2;
+	return weft_inflight_at(inflight, inflight->head - 1)->signaled ||
+	       /* pairs with weft_inflight_complete() */
+	       inflight->head - smp_load_acquire(&inflight->tail) > inflight->size / 2;
 }
 
 /*
@@ -187,8 +188,9 @@ bool weft_loan_begin(struct weft_tx *tx, u32 len)
 	 * A kernel consumer that sends nothing behind the newest request until it is done would
 	 * wait for a delayed acknowledgment, which returns the loan.
 	 */
-	lend = lend && (qp->owner || !weft_inflight_last(&qp->inflight)->signaled ||
-			weft_ring_pending(&qp->sq)) &&
+	lend = lend &&
+	       (qp->owner || weft_ring_pending(&qp->sq) ||
+		!weft_inflight_at(&qp->inflight, qp->inflight.head - 1)->signaled) &&
 	       weft_llp_has(qp->llp, may_lend) && weft_llp_call(qp->llp, may_lend);
 	if (lend && !loans) {
 		loans = loan_alloc(tx, sizeof(*loans));

@@ -21,17 +21,18 @@ const struct weft_term weft_tx_term_revoked = {
 
 /*
  * Copies blocks out of the ring and reads each word once, so that a process cannot change a request
- * after its check. No message uses @copy.
+ * after its check. No message uses tx->msg.copy.
  */
-inline void weft_tx_copy_blocks(union weft_wr_copy *copy, const struct weft_ring *sq, u32 first,
-				u32 num)
+inline void weft_tx_copy_blocks(struct weft_tx *tx, u32 first, u32 num)
 {
-	u64 *to = copy->words + first * (WEFT_SQ_BLOCK / sizeof(u64));
+	u64 *to = tx->msg.copy.words + first * (WEFT_SQ_BLOCK / sizeof(u64));
+	struct weft_qp *qp = tx->qp;
 	u32 b;
 
+	lockdep_assert_held(&qp->tx_lock.mutex);
 	BUILD_BUG_ON(WEFT_SQ_BLOCK != 8 * sizeof(u64));
 	for (b = first; b < first + num; b++, to += 8) {
-		const u64 *slot = weft_ring_slot(sq, sq->head + b);
+		const u64 *slot = weft_ring_slot(&qp->sq, qp->sq.head + b);
 
 		to[0] = READ_ONCE(slot[0]);
 		to[1] = READ_ONCE(slot[1]);
@@ -44,17 +45,19 @@ inline void weft_tx_copy_blocks(union weft_wr_copy *copy, const struct weft_ring
 	}
 }
 
-/* Takes a work request of @blocks out of the ring, and enters it in the in-flight list. */
-inline struct weft_request *weft_tx_admit(struct weft_inflight *inflight, struct weft_ring *sq,
-					  const struct weft_sq_wr *wr, u32 blocks, bool signal_all)
+/* Takes the copied work request out of the ring, and enters it in the in-flight list. */
+inline struct weft_request *weft_tx_admit(struct weft_tx *tx, u32 blocks)
 {
-	struct weft_request *w = weft_inflight_add(inflight);
+	const struct weft_sq_wr *wr = &tx->msg.copy.wr;
+	struct weft_qp *qp = tx->qp;
+	struct weft_request *w = weft_inflight_add(&qp->inflight);
 
-	WRITE_ONCE(sq->head, sq->head + blocks); /* the receive side reads it */
+	lockdep_assert_held(&qp->tx_lock.mutex);
+	WRITE_ONCE(qp->sq.head, qp->sq.head + blocks); /* the receive side reads it */
 	w->wr_id = wr->wr_id;
-	w->ring_end = sq->head;
+	w->ring_end = qp->sq.head;
 	w->opcode = wr->opcode;
-	w->signaled = signal_all || (wr->flags & WEFT_WR_SIGNALED);
+	w->signaled = qp->sq_sig_all || (wr->flags & WEFT_WR_SIGNALED);
 	return w;
 }
 
@@ -201,12 +204,12 @@ struct weft_request *weft_tx_take_request(struct weft_tx *tx, u64 *total)
 		return NULL;
 	}
 
-	weft_tx_copy_blocks(&tx->msg.copy, &qp->sq, 0, 1);
+	weft_tx_copy_blocks(tx, 0, 1);
 	blocks = wr->num_blocks;
 	if (!blocks || blocks > WEFT_SQ_MAX_BLOCKS || blocks > pending) {
 		why.status = IB_WC_LOC_QP_OP_ERR;
 		why.vendor = WEFT_VE_BLOCKS;
-		w = weft_tx_admit(inflight, &qp->sq, wr, 1, qp->sq_sig_all);
+		w = weft_tx_admit(tx, 1);
 		weft_tx_fail(tx, w, &why);
 		return NULL;
 	}
@@ -214,9 +217,9 @@ struct weft_request *weft_tx_take_request(struct weft_tx *tx, u64 *total)
 	    ((wr->flags & WEFT_WR_FENCE) ||
 	     (weft_op_answered(wr->opcode) && weft_reads_full(&qp->reads))))
 		return NULL;
-	weft_tx_copy_blocks(&tx->msg.copy, &qp->sq, 1, blocks - 1);
+	weft_tx_copy_blocks(tx, 1, blocks - 1);
 
-	w = weft_tx_admit(inflight, &qp->sq, wr, blocks, qp->sq_sig_all);
+	w = weft_tx_admit(tx, blocks);
 	good = tx_check_wr(tx, wr, &why);
 	*total = wr->inline_len; /* 0 unless the payload is in line */
 	if (good && !weft_op_local(wr->opcode) && !(wr->flags & WEFT_WR_INLINE))
@@ -250,7 +253,7 @@ void weft_tx_gather_failed(struct weft_tx *tx)
 
 	lockdep_assert_held(&qp->tx_lock.mutex);
 	if (tx->msg.kind == WEFT_MSG_REQUEST) {
-		weft_tx_fail(tx, weft_inflight_last(&qp->inflight), &lkey);
+		weft_tx_fail(tx, weft_inflight_at(&qp->inflight, qp->inflight.head - 1), &lkey);
 		return;
 	}
 	tx->msg.kind = WEFT_MSG_NONE;

@@ -66,10 +66,10 @@ static __always_inline bool tx_gather(struct weft_tx_msg *msg, struct weft_acces
 
 /*
  * Advances the message and the stream past an FPDU. With its last one a message ends: Immediate
- * Data follows, or its work request, the newest of @inflight, ends here.
+ * Data follows, or its work request, the newest of @inflight, ends here. In line in this file.
  */
-void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
-		     const struct weft_accessor *acc, const struct weft_fpdu *fpdu)
+__always_inline void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
+				     const struct weft_accessor *acc, const struct weft_fpdu *fpdu)
 {
 	struct weft_tx_msg *msg = &tx->msg;
 
@@ -86,7 +86,7 @@ void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
 		return;
 	if (msg->kind != WEFT_MSG_REQUEST || !msg->imm_opcode) {
 		if (msg->kind == WEFT_MSG_REQUEST)
-			weft_inflight_last(inflight)->end = tx->batch.laid_out;
+			weft_inflight_at(inflight, inflight->head - 1)->end = tx->batch.laid_out;
 		msg->kind = WEFT_MSG_NONE;
 		return;
 	}
@@ -134,6 +134,20 @@ static bool tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
 	else
 		weft_fpdu_end(to, len, tx->crc);
 	return true;
+}
+
+/*
+ * Plans the next FPDU: in the @room bytes left of its segment, or in further whole segments as well
+ * if @max_fpdu is longer. Returns false if the segment must be ended first.
+ */
+static inline bool tx_plan(const struct weft_tx *tx, u32 max_fpdu, u32 room,
+			   struct weft_fpdu *fpdu)
+{
+	if (unlikely(tx->marked))
+		return weft_plan_marked(tx->batch.emss, tx->batch.laid_out, room,
+					tx->msg.hdr.tagged, tx->msg.left, fpdu);
+	return weft_plan_fpdu(tx->batch.emss, max_fpdu, room, tx->msg.hdr.tagged,
+			      tx->msg.left, fpdu);
 }
 
 /* Returns true if the next FPDU fills a segment as @fpdu did. Markers would make them differ. */
@@ -192,56 +206,59 @@ static noinline u32 tx_layout_row(struct weft_tx *tx, struct weft_tx_head *head,
  * @tx: the transmit side
  * @c: the chunk for them
  * @train: the largest FPDU; 0: a segment
- * @fpdu: the first FPDU as planned, for which there is room; overwritten
  *
- * Ends with the message, when a segment must be ended, or when the chunk is full. Keeps the
- * payload's region from one FPDU to the next, which spares checks, so this does not sleep. Of the
- * state that both directions share, writes only the request's end, which tx_lock protects.
+ * A copied FPDU is as long as the chunk allows: it need not be large, nor fill its segment, in
+ * which another may follow. Ends with the message, when a segment must be ended, or when the chunk
+ * is full. If the payload's memory was invalidated or deregistered, the queue pair fails, and the
+ * FPDUs before it are laid out. Keeps the payload's region from one FPDU to the next, which spares
+ * checks, so this does not sleep meanwhile. Of the state that both directions share, writes only
+ * the request's end, which tx_lock protects.
  *
- * Return: false if the payload's memory was invalidated or deregistered. The FPDUs before it
- * are laid out.
+ * Return: false if the current segment must be ended first, and nothing is laid out.
  */
-bool weft_tx_layout(struct weft_tx *tx, struct weft_chunk *c, u32 train,
-		    struct weft_fpdu *fpdu)
+bool weft_tx_layout(struct weft_tx *tx, struct weft_chunk *c, u32 train)
 {
 	struct weft_qp *qp = tx->qp;
 	u8 *to = page_address(c->page) + c->fill;
 	u32 room = c->size - c->fill;
 	struct weft_mr *mr = NULL;
 	struct weft_tx_head head = {};
-	bool good = true;
+	struct weft_fpdu fpdu;
+	bool good;
 	u32 fpdus;
 
 	lockdep_assert_held(&qp->tx_lock.mutex);
-	if (WARN_ON_ONCE(fpdu->len > room))
+	if (!tx_plan(tx, min(train, room), min(tx->batch.room, room), &fpdu))
 		return false;
-	tx->msg.hdr.last = fpdu->last;
+	good = !WARN_ON_ONCE(fpdu.len > room);
+	tx->msg.hdr.last = fpdu.last;
 	head.len = weft_ddp_encode(head.bytes, &tx->msg.hdr);
-	for (;;) {
-		if (!tx_layout_one(tx, &qp->acc, &head, fpdu->payload, to, &mr)) {
-			good = false;
+	while (good) {
+		good = tx_layout_one(tx, &qp->acc, &head, fpdu.payload, to, &mr);
+		if (!good)
 			break;
+		to += fpdu.len;
+		room -= fpdu.len;
+		weft_tx_advance(tx, &qp->inflight, &qp->acc, &fpdu);
+		if (fpdu.last)
+			break;
+		if (tx_repeats(tx, &fpdu)) {
+			fpdus = tx_layout_row(tx, &head, &fpdu, to, room, mr);
+			to += fpdus * fpdu.len;
+			room -= fpdus * fpdu.len;
 		}
-		to += fpdu->len;
-		room -= fpdu->len;
-		weft_tx_advance(tx, &qp->inflight, &qp->acc, fpdu);
-		if (fpdu->last)
+		if (!tx_repeats(tx, &fpdu) &&
+		    !tx_plan(tx, min(train, room), tx->batch.room, &fpdu))
 			break;
-		if (tx_repeats(tx, fpdu)) {
-			fpdus = tx_layout_row(tx, &head, fpdu, to, room, mr);
-			to += fpdus * fpdu->len;
-			room -= fpdus * fpdu->len;
-		}
-		if (!tx_repeats(tx, fpdu) &&
-		    !weft_tx_plan(tx, min(train, room), tx->batch.room, fpdu))
+		if (fpdu.len > room)
 			break;
-		if (fpdu->len > room)
-			break;
-		tx->msg.hdr.last = fpdu->last;
+		tx->msg.hdr.last = fpdu.last;
 		weft_ddp_encode_place(head.bytes, &tx->msg.hdr);
 	}
 	if (mr)
 		weft_mr_access_end(mr);
 	c->fill = c->size - room;
-	return good;
+	if (!good)
+		weft_tx_gather_failed(tx);
+	return true;
 }

@@ -24,19 +24,24 @@
 static enum weft_tx_stop tx_extend(struct weft_tx *tx)
 {
 	struct weft_batch *batch = &tx->batch;
+	struct weft_chunks *chunks = &batch->chunks;
+	const struct ib_ucontext *payer = tx->qp->owner;
 	u32 rest = weft_plan_rest(tx->msg.hdr.tagged, tx->msg.left);
 	bool lend = tx->msg.lend && !tx->msg.local;
 	bool join = !lend && weft_batch_may_join(batch, rest);
 	struct weft_fpdu fpdu;
 	struct weft_chunk *c;
-	u32 train = 0, from;
+	u32 train = 0, need, from;
 
 	if (!join && weft_batch_is_full(batch, lend))
 		return WEFT_TX_FULL;
 	if (unlikely(tx->marked))
 		rest = weft_marker_spread(batch->laid_out, rest);
-	c = weft_chunk_room(&batch->chunks, lend ? WEFT_LOAN_FRAME : min(rest, batch->room),
-			    tx->msg.left, tx->qp->owner);
+	need = lend ? WEFT_LOAN_FRAME : min(rest, batch->room);
+	c = &chunks->chunk[max(chunks->num, 1U) - 1];
+	/* Most often the newest chunk has room, which is enough but for a kernel consumer's page. */
+	if (!chunks->num || c->size - c->fill < need || (!payer && c->size == PAGE_SIZE))
+		c = weft_chunk_room(chunks, need, tx->msg.left, payer);
 	if (IS_ERR_OR_NULL(c))
 		return c ? WEFT_TX_STARVED : WEFT_TX_FULL;
 	if (rest > batch->room && tx->longest) {
@@ -46,19 +51,18 @@ static enum weft_tx_stop tx_extend(struct weft_tx *tx)
 		train = min(train, tx->longest);
 	}
 	/*
-	 * A copied FPDU is as long as the chunk allows: it need not be large, nor fill its segment,
-	 * in which another may follow. Where FPDUs may be large, a short rest of a segment is
-	 * filled, because the end of the segment would end TCP's packet buffer as well.
+	 * Where FPDUs may be large, a short rest of a segment is filled, because the end of the
+	 * segment would end TCP's packet buffer as well. A stream with markers lends nothing.
 	 */
-	if (!weft_tx_plan(tx, lend ? train : min(train, c->size - c->fill),
-			  lend ? batch->room : min(batch->room, c->size - c->fill), &fpdu))
-		return WEFT_TX_SEGMENT;
 	from = c->fill;
 	if (lend) {
+		if (!weft_plan_fpdu(batch->emss, train, batch->room, tx->msg.hdr.tagged,
+				    tx->msg.left, &fpdu))
+			return WEFT_TX_SEGMENT;
 		c->fill += weft_loan_layout(tx, &fpdu, c->page, c->fill);
 		c->sent = c->fill; /* the loan sends these bytes, with the payload between them */
-	} else if (!weft_tx_layout(tx, c, train, &fpdu)) {
-		weft_tx_gather_failed(tx);
+	} else if (!weft_tx_layout(tx, c, train)) {
+		return WEFT_TX_SEGMENT;
 	}
 	if (join)
 		weft_batch_join(batch, c, from);
@@ -66,10 +70,10 @@ static enum weft_tx_stop tx_extend(struct weft_tx *tx)
 }
 
 /*
- * Lays out FPDUs until enough bytes are ready or nothing more can be done now. If that takes long,
- * unlocks the socket meanwhile, because arriving packets would otherwise wait for the last byte;
- * for less the lock is not worth taking twice. Nor is it for lent payload, even with a CRC, because
- * that is pushed after a few FPDUs.
+ * Takes the stream's lock, which the caller releases, and lays out FPDUs until enough bytes are
+ * ready or nothing more can be done now. If that takes long, unlocks the stream meanwhile, because
+ * arriving packets would otherwise wait for the last byte; for less the lock is not worth taking
+ * twice. Nor is it for lent payload, even with a CRC, because that is pushed after a few FPDUs.
  */
 static enum weft_tx_stop tx_build(struct weft_tx *tx)
 {
@@ -79,16 +83,17 @@ static enum weft_tx_stop tx_build(struct weft_tx *tx)
 	struct weft_llp *llp = qp->llp;
 	enum weft_tx_stop stop = WEFT_TX_GOES_ON;
 	u64 begin = batch->laid_out;
-	bool apart = false;
-	bool many = weft_ring_pending(&qp->sq) >= WEFT_TX_MANY;
+	bool apart = false, many;
 
-	weft_llp_assert_locked(llp);
+	lockdep_assert_held(&qp->tx_lock.mutex);
+	weft_llp_call(llp, lock);
 	if (batch->laid_out == batch->sent) {
 		batch->emss = weft_llp_call(llp, emss);
 		batch->room = weft_llp_has(llp, room) ? weft_llp_call(llp, room, batch->emss) :
 							batch->emss;
 		weft_chunks_taken(&batch->chunks);
 	}
+	many = weft_ring_pending(&qp->sq) >= WEFT_TX_MANY;
 	while (stop == WEFT_TX_GOES_ON) {
 		/* If the queue pair fails, the message in progress stops after an FPDU. */
 		if (msg->kind != WEFT_MSG_NONE && msg->kind != WEFT_MSG_CONTROL &&
@@ -173,9 +178,9 @@ void weft_tx_flush_requests(struct weft_tx *tx)
 	weft_tx_complete(tx);
 	/* Only requests posted by now: a later post rings the doorbell, which flushes again. */
 	for (pending = weft_ring_pending(&qp->sq); pending > 0; pending -= blocks) {
-		weft_tx_copy_blocks(copy, &qp->sq, 0, 1);
+		weft_tx_copy_blocks(tx, 0, 1);
 		blocks = clamp_t(u32, copy->wr.num_blocks, 1, pending);
-		w = weft_tx_admit(&qp->inflight, &qp->sq, &copy->wr, blocks, qp->sq_sig_all);
+		w = weft_tx_admit(tx, blocks);
 		weft_request_fail(w, IB_WC_WR_FLUSH_ERR, WEFT_VE_CONNECTION);
 		weft_tx_complete(tx);
 		cond_resched();
@@ -229,6 +234,7 @@ static void tx_blocked(struct weft_tx *tx, enum ib_qp_state state, int error)
 static bool tx_rest(struct weft_tx *tx, enum ib_qp_state state)
 {
 	struct weft_batch *batch = &tx->batch;
+	struct weft_chunks *chunks = &batch->chunks;
 	struct weft_qp *qp = tx->qp;
 
 	if (state != IB_QPS_RTS) {
@@ -250,7 +256,9 @@ static bool tx_rest(struct weft_tx *tx, enum ib_qp_state state)
 		}
 	}
 	/* The chunks are freed, but for a page, once the queue pair has been idle for a while. */
-	if (batch->laid_out == batch->sent && weft_chunks_rest(&batch->chunks))
+	if (batch->laid_out == batch->sent &&
+	    (chunks->num_spares || (chunks->num && chunks->chunk[0].size > PAGE_SIZE)) &&
+	    weft_chunks_rest(chunks))
 		weft_qp_within(qp, WEFT_CHUNK_IDLE);
 	return false;
 }
@@ -274,7 +282,6 @@ bool weft_tx_round(struct weft_tx *tx)
 	int ret;
 
 	lockdep_assert_held(&qp->tx_lock.mutex);
-	weft_llp_call(qp->llp, lock);
 	stop = tx_build(tx);
 	/* After a pause amid a message, a short segment waits for the rest, which follows. */
 	ret = weft_batch_push(batch, qp->llp, stop != WEFT_TX_DRY,

@@ -109,27 +109,12 @@ struct weft_tx {
 	struct weft_tx_msg msg;
 };
 
-/*
- * Plans the next FPDU: in the @room bytes left of its segment, or in further whole segments as well
- * if @max_fpdu is longer. Returns false if the segment must be ended first.
- */
-static inline bool weft_tx_plan(const struct weft_tx *tx, u32 max_fpdu, u32 room,
-				struct weft_fpdu *fpdu)
-{
-	if (unlikely(tx->marked))
-		return weft_plan_marked(tx->batch.emss, tx->batch.laid_out, room,
-					tx->msg.hdr.tagged, tx->msg.left, fpdu);
-	return weft_plan_fpdu(tx->batch.emss, max_fpdu, room, tx->msg.hdr.tagged,
-			      tx->msg.left, fpdu);
-}
-
 /* message.c: from work requests to messages */
 bool weft_tx_next_msg(struct weft_tx *tx);
 void weft_tx_gather_failed(struct weft_tx *tx);
 
 /* segment.c: from messages to FPDUs */
-bool weft_tx_layout(struct weft_tx *tx, struct weft_chunk *c, u32 train,
-		    struct weft_fpdu *fpdu);
+bool weft_tx_layout(struct weft_tx *tx, struct weft_chunk *c, u32 train);
 void weft_tx_advance(struct weft_tx *tx, struct weft_inflight *inflight,
 		     const struct weft_accessor *acc, const struct weft_fpdu *fpdu);
 
@@ -148,9 +133,8 @@ struct weft_wr_error {
 	u8 vendor;	/* enum weft_vendor_err */
 };
 
-void weft_tx_copy_blocks(union weft_wr_copy *copy, const struct weft_ring *sq, u32 first, u32 num);
-struct weft_request *weft_tx_admit(struct weft_inflight *inflight, struct weft_ring *sq,
-				   const struct weft_sq_wr *wr, u32 blocks, bool signal_all);
+void weft_tx_copy_blocks(struct weft_tx *tx, u32 first, u32 num);
+struct weft_request *weft_tx_admit(struct weft_tx *tx, u32 blocks);
 struct weft_request *weft_tx_take_request(struct weft_tx *tx, u64 *total);
 void weft_tx_fail(struct weft_tx *tx, struct weft_request *w,
 		  const struct weft_wr_error *why);
