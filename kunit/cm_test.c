@@ -341,7 +341,7 @@ static void cm_disagreed(struct kunit *test)
 									 WEFT_MARKER_LEN), 0));
 	KUNIT_EXPECT_TRUE(test, weft_crc_good(c->private + n - WEFT_CRC_LEN,
 					      crc32c(WEFT_CRC_SEED, c->private,
-							      n - WEFT_CRC_LEN)));
+						     n - WEFT_CRC_LEN)));
 	weft_llp_shutdown(&c->peer->llp);
 }
 

@@ -30,9 +30,8 @@ static u32 read_fpdu(struct kunit *test, struct tape *tape, bool crc)
 	covered = at - tape->at - WEFT_CRC_LEN;
 	if (crc)
 		KUNIT_EXPECT_TRUE(test, weft_crc_good(tape->bytes + at - WEFT_CRC_LEN,
-						      crc32c(WEFT_CRC_SEED,
-								      tape->bytes + tape->at,
-								      covered)));
+						      crc32c(WEFT_CRC_SEED, tape->bytes + tape->at,
+							     covered)));
 	len = at - tape->at;
 	tape->at = at;
 	return len;

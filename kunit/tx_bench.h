@@ -132,7 +132,7 @@ static inline bool next_fpdu(struct kunit *test, struct tx_bench *t)
 	if (t->agreed.crc)
 		KUNIT_EXPECT_TRUE(test, weft_crc_good(at + all - WEFT_CRC_LEN,
 						      crc32c(WEFT_CRC_SEED, at,
-								      all - WEFT_CRC_LEN)));
+							     all - WEFT_CRC_LEN)));
 	tape->at += all;
 	return true;
 }

@@ -36,9 +36,9 @@
 static_assert(IS_ENABLED(CONFIG_64BIT), "Weft is for 64-bit kernels");
 
 /*
- * Weft needs multicopy atomicity, which POWER lacks: weft_tx_take_request() loads the ring and then the
- * reads with acquire alone, against the full barrier in rx_read_done(). On POWER a request could
- * wait for an answer that has come.
+ * Weft needs multicopy atomicity, which POWER lacks: weft_tx_take_request() loads the ring and then
+ * the reads with acquire alone, against the full barrier in rx_read_done(). On POWER a request
+ * could wait for an answer that has come.
  */
 static_assert(!IS_ENABLED(CONFIG_PPC), "Weft does not know POWER's order of stores");
 

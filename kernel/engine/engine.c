@@ -60,7 +60,8 @@ static bool engine_rounds(struct weft_qp *qp, int rounds)
 	do {
 		weft_ring_need_doorbell(&qp->sq, false);
 		more = weft_tx_round(&container_of(qp, struct weft_engine, qp)->tx);
-		if (!more && weft_gate_runs_out(&qp->gate))
+		/* Without an agreed FPDU, the gate has a timeout. */
+		if (!more && READ_ONCE(qp->gate.shut) && !qp->gate.agreed)
 			weft_qp_within(qp, WEFT_GATE_TIMEOUT);
 		/* Stop for work that wants tx_lock: the connection may be about to end. */
 	} while (more && --rounds && !atomic_long_read(&qp->tx_lock.wanted));

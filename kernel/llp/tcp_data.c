@@ -288,8 +288,7 @@ void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 	read_descriptor_t desc = { .arg.data = &reader, .count = 1 };
 
 	WRITE_ONCE(tcp->put_off, 0); /* nothing waits after this */
-	weft_tcp_take_urgent(tp);
-	weft_tcp_ack_later(sk);
+	weft_tcp_before_read(sk);
 	weft_tcp_ack_at_once(tcp, sk);
 	weft_tcp_count_turn(&tcp->turn, tp->data_segs_out, tp->lsndtime, tcp_jiffies32);
 	tcp_read_sock(sk, &desc, llp_tcp_read_one);

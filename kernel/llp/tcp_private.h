@@ -73,24 +73,18 @@ static inline void weft_tcp_end_buffer(struct sk_buff *skb)
 		TCP_SKB_CB(skb)->eor = 1;
 }
 
-/* --- urgent: urg_data --- */
-
-/* Treats urgent bytes as all others: tcp_read_sock() stops before an urgent byte for ever. */
-static inline void weft_tcp_take_urgent(struct tcp_sock *tp)
-{
-	if (unlikely(tp->urg_data) && weft_rule(WEFT_RULE_URGENT))
-		tp->urg_data = 0;
-}
-
-/* --- ack-later: icsk_ack.pending --- */
+/* --- urgent: urg_data; ack-later: icsk_ack.pending --- */
 
 /*
- * TCP acknowledges a second short segment at once, for senders that hold bytes back until then. No
- * peer does so here, and a message is often two segments, an RDMA Write and a Send. The answer
- * acknowledges them, or TCP's timer.
+ * Before a read: treats urgent bytes as all others, because tcp_read_sock() stops before an urgent
+ * byte for ever. And TCP acknowledges a second short segment at once, for senders that hold bytes
+ * back until then. No peer does so here, and a message is often two segments, an RDMA Write and a
+ * Send. The answer acknowledges them, or TCP's timer.
  */
-static inline void weft_tcp_ack_later(struct sock *sk)
+static inline void weft_tcp_before_read(struct sock *sk)
 {
+	if (unlikely(tcp_sk(sk)->urg_data) && weft_rule(WEFT_RULE_URGENT))
+		tcp_sk(sk)->urg_data = 0;
 	if (weft_rule(WEFT_RULE_ACK_LATER))
 		inet_csk(sk)->icsk_ack.pending &= ~ICSK_ACK_PUSHED2;
 }

@@ -43,12 +43,6 @@ static inline void weft_gate_start(struct weft_gate *gate,
 	WRITE_ONCE(gate->shut, !initiator);
 }
 
-/* Returns true if the gate is shut and has a timeout. */
-static inline bool weft_gate_runs_out(const struct weft_gate *gate)
-{
-	return READ_ONCE(gate->shut) && !gate->agreed;
-}
-
 /* Returns true if sending waits for the agreed FPDU. Any context; stale without tx_lock. */
 static inline bool weft_gate_awaits_peer(const struct weft_gate *gate)
 {

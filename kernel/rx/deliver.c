@@ -106,10 +106,10 @@ static enum weft_rx_verdict rx_read_done(struct weft_rx *rx, struct weft_reads *
 	weft_reads_answered(reads);
 	weft_qp_complete_sends(qp);
 	/*
-	 * A fence or another read may wait for this read. Pairs with weft_tx_take_request(), which reads
-	 * the ring, then the reads, with acquire: either the transmit side sees that this read has
-	 * ended, or this side sees the request in the ring. POWER needs more than acquire; see
-	 * base/compat.h.
+	 * A fence or another read may wait for this read. Pairs with weft_tx_take_request(), which
+	 * reads the ring, then the reads, with acquire: either the transmit side sees that this
+	 * read has ended, or this side sees the request in the ring. POWER needs more than acquire;
+	 * see base/compat.h.
 	 */
 	smp_mb();
 	if (weft_ring_pending(&qp->sq))

@@ -170,7 +170,7 @@ static void loan_skip(struct weft_loans *loans, const struct weft_inflight *infl
 
 /*
  * Decides whether to lend the newest request, with @len bytes of payload in memory regions, as far
- * as possible. Once there are loans, each request needs this call; before that, requests of
+ * as possible. Once there are loans, each request needs this call; before that, if @lends, those of
  * WEFT_LOAN_LEAST bytes or more. May sleep.
  */
 bool weft_loan_begin(struct weft_tx *tx, u32 len)

@@ -203,7 +203,7 @@ static enum tx_taken tx_take_request(struct weft_tx *tx)
 	w->byte_len = total;
 	weft_streak_sent(&qp->scq->streak);
 	tx_begin_request(tx, &qp->reads, w, total);
-	if (tx->loans || total >= WEFT_LOAN_LEAST)
+	if (tx->loans || (tx->lends && total >= WEFT_LOAN_LEAST))
 		tx->msg.lend = weft_loan_begin(tx, tx->msg.local ? 0 : total);
 	return TX_TOOK_MESSAGE;
 }
@@ -352,7 +352,8 @@ bool weft_tx_next_msg(struct weft_tx *tx)
 	enum tx_taken taken;
 
 	lockdep_assert_held(&qp->tx_lock.mutex);
-	if (weft_qp_state(qp) != IB_QPS_RTS || !weft_gate_passes(&qp->gate))
+	if (weft_qp_state(qp) != IB_QPS_RTS ||
+	    (READ_ONCE(qp->gate.shut) && !weft_gate_passes(&qp->gate)))
 		return tx_next_control(tx);
 	if (qp->gate.rtr_due) {
 		tx_begin_rtr(tx, &qp->reads, qp->gate.rtr_due);

@@ -113,30 +113,6 @@ struct weft_tx_head {
 };
 
 /*
- * Writes one FPDU of the message to @to, with its markers if the stream has any. Returns false if
- * the memory of its payload was invalidated or deregistered; then nothing was laid out.
- */
-static bool tx_layout_one(struct weft_tx *tx, struct weft_accessor *acc,
-			  const struct weft_tx_head *head, u32 payload, u8 *to,
-			  struct weft_mr **mr)
-{
-	u32 len = head->len + payload;
-	u64 at = tx->batch.laid_out;
-	u8 *segment;
-
-	segment = unlikely(tx->marked) ? weft_fpdu_begin_marked(to, len, at) :
-					 weft_fpdu_begin(to, len);
-	memcpy(segment, head->bytes, sizeof(head->bytes));
-	if (!tx_gather(&tx->msg, acc, segment + head->len, payload, mr))
-		return false;
-	if (unlikely(tx->marked))
-		weft_fpdu_end_marked(to, len, at, tx->crc);
-	else
-		weft_fpdu_end(to, len, tx->crc);
-	return true;
-}
-
-/*
  * Plans the next FPDU: in the @room bytes left of its segment, or in further whole segments as well
  * if @max_fpdu is longer. Returns false if the segment must be ended first.
  */
@@ -224,8 +200,9 @@ bool weft_tx_layout(struct weft_tx *tx, struct weft_chunk *c, u32 train)
 	struct weft_mr *mr = NULL;
 	struct weft_tx_head head = {};
 	struct weft_fpdu fpdu;
+	u32 fpdus, len;
+	u8 *segment;
 	bool good;
-	u32 fpdus;
 
 	lockdep_assert_held(&qp->tx_lock.mutex);
 	if (!tx_plan(tx, min(train, room), min(tx->batch.room, room), &fpdu))
@@ -234,9 +211,18 @@ bool weft_tx_layout(struct weft_tx *tx, struct weft_chunk *c, u32 train)
 	tx->msg.hdr.last = fpdu.last;
 	head.len = weft_ddp_encode(head.bytes, &tx->msg.hdr);
 	while (good) {
-		good = tx_layout_one(tx, &qp->acc, &head, fpdu.payload, to, &mr);
+		len = head.len + fpdu.payload;
+		segment = unlikely(tx->marked) ?
+			  weft_fpdu_begin_marked(to, len, tx->batch.laid_out) :
+			  weft_fpdu_begin(to, len);
+		memcpy(segment, head.bytes, sizeof(head.bytes));
+		good = tx_gather(&tx->msg, &qp->acc, segment + head.len, fpdu.payload, &mr);
 		if (!good)
 			break;
+		if (unlikely(tx->marked))
+			weft_fpdu_end_marked(to, len, tx->batch.laid_out, tx->crc);
+		else
+			weft_fpdu_end(to, len, tx->crc);
 		to += fpdu.len;
 		room -= fpdu.len;
 		weft_tx_advance(tx, &qp->inflight, &qp->acc, &fpdu);

@@ -39,7 +39,7 @@ static enum weft_tx_stop tx_extend(struct weft_tx *tx)
 		rest = weft_marker_spread(batch->laid_out, rest);
 	need = lend ? WEFT_LOAN_FRAME : min(rest, batch->room);
 	c = &chunks->chunk[max(chunks->num, 1U) - 1];
-	/* Most often the newest chunk has room, which is enough but for a kernel consumer's page. */
+	/* Most often the newest chunk has room. A kernel consumer's page needs another look. */
 	if (!chunks->num || c->size - c->fill < need || (!payer && c->size == PAGE_SIZE))
 		c = weft_chunk_room(chunks, need, tx->msg.left, payer);
 	if (IS_ERR_OR_NULL(c))
