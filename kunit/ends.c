@@ -292,7 +292,7 @@ u32 fpdu_put(u8 *to, const struct weft_ddp_hdr *hdr, const void *payload, u32 le
 	end = weft_fpdu_len(n) - WEFT_CRC_LEN;
 	memset(to + WEFT_MPA_LEN + n, 0, weft_fpdu_len(n) - WEFT_MPA_LEN - n);
 	if (crc)
-		weft_crc_put(to + end, crc32c(WEFT_CRC_SEED, to, end));
+		put_unaligned_le32(~crc32c(WEFT_CRC_SEED, to, end), to + end);
 	return end + WEFT_CRC_LEN;
 }
 

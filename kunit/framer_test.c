@@ -104,7 +104,7 @@ static u32 fpdu(u8 *to, u32 len)
 	put_unaligned_be16(len, to);
 	for (i = 0; i < len; i++)
 		to[WEFT_MPA_LEN + i] = byte_at(i);
-	weft_crc_put(to + end, crc32c(WEFT_CRC_SEED, to, end));
+	put_unaligned_le32(~crc32c(WEFT_CRC_SEED, to, end), to + end);
 	return end + WEFT_CRC_LEN;
 }
 

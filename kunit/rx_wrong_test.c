@@ -152,7 +152,7 @@ static void rx_refused(struct kunit *test)
 		if (cases[i / 2].rdmap)
 			r->tape[WEFT_MPA_LEN + 1] ^= 0x80;
 		end = r->len - WEFT_CRC_LEN;
-		weft_crc_put(r->tape + end, crc32c(WEFT_CRC_SEED, r->tape, end));
+		put_unaligned_le32(~crc32c(WEFT_CRC_SEED, r->tape, end), r->tape + end);
 		r->e->fake->script.cut = cut;
 		fake_feed(r->e->fake, r->tape, r->len);
 		why = terminate(r);

@@ -148,8 +148,8 @@ enum weft_rx_verdict weft_rx_deliver(struct weft_rx *rx)
 		return verdict;
 	}
 	/* A SEND or immediate data: delivers the message in turn, if it is whole. */
-	m = weft_window_ready(&rx->sends);
-	if (!m)
+	m = weft_window_at(&rx->sends, rx->sends.next);
+	if (!m->whole)
 		return WEFT_RX_OK;
 	if (m->opcode == WEFT_RDMAP_SEND_INV || m->opcode == WEFT_RDMAP_SEND_SE_INV) {
 		err = weft_invalidate(rx->acc, m->ex, true);

@@ -79,13 +79,6 @@ static inline void weft_inbound_end(struct weft_inbound *m, u32 len, u8 opcode, 
 	m->whole = true;
 }
 
-static inline struct weft_inbound *weft_window_ready(const struct weft_window *w)
-{
-	struct weft_inbound *m = weft_window_at(w, w->next);
-
-	return m->whole ? m : NULL;
-}
-
 /* Ends the delivery of a message. */
 static inline void weft_window_pass(struct weft_window *w)
 {

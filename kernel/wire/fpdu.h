@@ -18,22 +18,10 @@
 #define WEFT_CRC_SEED	0xffffffffU	/* for the first crc32c() */
 #define WEFT_CRC_LEN	4
 
-/* The CRC is complemented, and sent least significant byte first. */
-static inline void weft_crc_put(u8 *trailer, u32 crc)
-{
-	crc = ~crc;
-	trailer[0] = (u8)crc;
-	trailer[1] = (u8)(crc >> 8);
-	trailer[2] = (u8)(crc >> 16);
-	trailer[3] = (u8)(crc >> 24);
-}
-
+/* The CRC is sent complemented, least significant byte first. */
 static inline bool weft_crc_good(const u8 *trailer, u32 crc)
 {
-	u32 got = (u32)trailer[3] << 24 | (u32)trailer[2] << 16 |
-		  (u32)trailer[1] << 8 | trailer[0];
-
-	return got == (u32)~crc;
+	return get_unaligned_le32(trailer) == (u32)~crc;
 }
 
 /*
@@ -148,7 +136,7 @@ static inline u32 weft_fpdu_end(u8 *fpdu, u32 ulpdu_len, bool crc)
 		memset(fpdu + len, 0, pad);
 	len += pad;
 	if (crc)
-		weft_crc_put(fpdu + len, crc32c(WEFT_CRC_SEED, fpdu, len));
+		put_unaligned_le32(~crc32c(WEFT_CRC_SEED, fpdu, len), fpdu + len);
 	else
 		memset(fpdu + len, 0, WEFT_CRC_LEN);
 	return len + WEFT_CRC_LEN;
@@ -161,7 +149,7 @@ static inline u32 weft_fpdu_end_apart(u8 *to, u32 ulpdu_len, bool crc, u32 sum)
 
 	memset(to, 0, pad + WEFT_CRC_LEN);
 	if (crc)
-		weft_crc_put(to + pad, crc32c(sum, to, pad));
+		put_unaligned_le32(~crc32c(sum, to, pad), to + pad);
 	return pad + WEFT_CRC_LEN;
 }
 
@@ -186,7 +174,7 @@ static inline u32 weft_fpdu_end_marked(u8 *fpdu, u32 ulpdu_len, u64 at, bool crc
 	weft_fpdu_end(fpdu + (all - len), ulpdu_len, false);
 	weft_marker_insert(fpdu, len, at);
 	if (crc)
-		weft_crc_put(fpdu + covered, crc32c(WEFT_CRC_SEED, fpdu, covered));
+		put_unaligned_le32(~crc32c(WEFT_CRC_SEED, fpdu, covered), fpdu + covered);
 	return all;
 }
 

@@ -18,7 +18,7 @@ u32 crc_of(const Bytes& bytes) {
 
 Trailer trailer_of(const Bytes& bytes) {
   Trailer trailer{};
-  weft_crc_put(trailer.data(), crc_of(bytes));
+  put_unaligned_le32(~crc_of(bytes), trailer.data());
   return trailer;
 }
 
