@@ -150,9 +150,8 @@ static void *loan_alloc(const struct weft_tx *tx, size_t size)
 /* Returns true if a loan has to end with the newest request, so that this can complete. */
 static bool loan_ends(const struct weft_inflight *inflight)
 {
-	/* Unsignaled requests must complete as well before the in-flight list is full. */
 	return weft_inflight_at(inflight, inflight->head - 1)->signaled ||
-	       /* pairs with weft_inflight_complete() */
+	       /* Or the list may fill up. Pairs with weft_inflight_complete(). */
 	       inflight->head - smp_load_acquire(&inflight->tail) > inflight->size / 2;
 }
 
@@ -304,8 +303,7 @@ static u32 loan_crc(const struct weft_lent *lent, u32 num, u32 last)
  * Return: bytes of the chunk that are used; 0 if nothing was laid out. If the memory was
  * invalidated or deregistered, the queue pair has failed.
  */
-u32 weft_loan_layout(struct weft_tx *tx, struct weft_fpdu *fpdu, struct page *page,
-		     u32 offset)
+u32 weft_loan_layout(struct weft_tx *tx, struct weft_fpdu *fpdu, struct page *page, u32 offset)
 {
 	struct weft_qp *qp = tx->qp;
 	struct weft_loans *loans = tx->loans;
