@@ -120,7 +120,7 @@ static void conn_many(struct kunit *test)
 		weft_conn_post(conn[i], WEFT_EV_EVICT);
 	weft_conn_post(conn[ARRAY_SIZE(conn) - 1], WEFT_EV_READABLE); /* keeps its turn */
 	for (i = 0; i + 1 < ARRAY_SIZE(conn); i++)
-		strays += conn[i + 1]->item.entry.next != &conn[i]->item.entry;
+		strays += conn[i + 1]->turn.next != &conn[i]->turn;
 	preempt_enable();
 	KUNIT_EXPECT_EQ(test, strays, 0U);
 	for (i = 0; i < ARRAY_SIZE(conn) / 64 + 1; i++)
@@ -141,12 +141,12 @@ static void conn_moved(struct kunit *test)
 
 	weft_baton_lock(&conn->lock);
 	weft_conn_post(conn, WEFT_EV_EVICT);
-	weft_lane_move(&conn->item, to);
+	weft_lane_move(conn, to);
 	weft_lane_put(from);
 	weft_conn_unlock(conn);
 	flush_workqueue(weft_conn_wq);
 	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)WEFT_CONN_CLOSED);
-	KUNIT_EXPECT_PTR_EQ(test, conn->item.lane, to);
+	KUNIT_EXPECT_PTR_EQ(test, conn->lane, to);
 	weft_conn_put(conn);
 	weft_lane_put(to);
 }

@@ -378,7 +378,7 @@ int host_suite_init(struct kunit_suite *suite)
 {
 	fake_begin();
 	conn_wq = weft_conn_wq;
-	return bench_suite_init(suite) ?: weft_lane_init(&weft_conn_lane_ops);
+	return bench_suite_init(suite) ?: weft_lane_init(weft_conn_serve);
 }
 
 void host_suite_exit(struct kunit_suite *suite)

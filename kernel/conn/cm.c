@@ -157,7 +157,7 @@ int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn)
 	/* The queue pair may have failed already; its event waits for the mutex. */
 	conn->qp = qp;
 	conn->qpn = qpn;
-	weft_lane_move(&conn->item, weft_qp_lane(qp));
+	weft_lane_move(conn, weft_qp_lane(qp));
 	return 0;
 }
 

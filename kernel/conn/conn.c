@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A connection: its references, events, stream and names. table.c has its states.
+ * A connection: its references, lane, events and names. table.c has its states.
  *
  * The stream, the queue pair and the timer post events: each sets a bit, and the connection's lane
- * serves the bits under the connection's mutex (conn_serve()). While a queue pair has the stream,
- * the stream has that queue pair for its owner.
+ * serves the bits under the connection's mutex (weft_conn_serve()).
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "base/weft.h"
 #include "conn/conn.h"
-#include "engine/engine.h"
 #include "llp/transport.h"
 #include "pair/qp.h"
 
@@ -23,7 +22,7 @@ static void conn_free(struct kref *refs)
 {
 	struct weft_conn *conn = container_of(refs, struct weft_conn, refs);
 
-	weft_lane_put(conn->item.lane);
+	weft_lane_put(conn->lane);
 	kfree(conn->hs);
 	kfree(conn);
 }
@@ -33,11 +32,133 @@ void weft_conn_put(struct weft_conn *conn)
 	kref_put(&conn->refs, conn_free);
 }
 
+/* --- lanes; see lane.h --- */
+
+/* Connections served before the work requeues itself, so that a flush of the workqueue ends. */
+#define WEFT_LANE_BUDGET	64
+
+struct workqueue_struct *weft_conn_wq;
+
+/* Protects the lists of all lanes, and each connection's lane. Only workqueue locks nest inside. */
+static DEFINE_SPINLOCK(lanes_lock);
+
+static bool (*lane_serve)(struct weft_conn *conn, bool run);
+
+static void lane_free(struct kref *refs)
+{
+	kfree(container_of(refs, struct weft_lane, refs));
+}
+
+void weft_lane_put(struct weft_lane *lane)
+{
+	if (lane)
+		kref_put(&lane->refs, lane_free);
+}
+
+/* Adds a connection that is in no list to its lane, and starts the lane. */
+static void lane_add(struct weft_conn *conn)
+{
+	struct weft_lane *lane = conn->lane;
+
+	lockdep_assert_held(&lanes_lock);
+	list_add_tail(&conn->turn, &lane->waiting);
+	WRITE_ONCE(lane->num_waiting, lane->num_waiting + 1);
+	kref_get(&lane->refs);
+	if (!queue_work(weft_conn_wq, &lane->work))
+		weft_lane_put(lane);
+}
+
+static void lane_work(struct work_struct *work)
+{
+	struct weft_lane *lane = container_of(work, struct weft_lane, work);
+	struct weft_conn *conn = NULL;
+	unsigned int flags;
+	int served;
+
+	/* The peer may be our disk: an allocation that waits for I/O would wait for us. */
+	flags = memalloc_noio_save();
+	for (served = 0; served < WEFT_LANE_BUDGET; served++) {
+		spin_lock_irq(&lanes_lock);
+		conn = list_first_entry_or_null(&lane->waiting, struct weft_conn, turn);
+		if (conn) {
+			list_del_init(&conn->turn);
+			WRITE_ONCE(lane->num_waiting, lane->num_waiting - 1);
+		}
+		spin_unlock_irq(&lanes_lock);
+		if (!conn)
+			break;
+		lane_serve(conn, false);
+		weft_conn_put(conn);
+		cond_resched();
+	}
+	memalloc_noio_restore(flags);
+	/* Even if the list is empty by now. The work keeps its reference if it is to run again. */
+	if (!conn || !queue_work(weft_conn_wq, &lane->work))
+		weft_lane_put(lane);
+}
+
+struct weft_lane *weft_lane_new(void)
+{
+	struct weft_lane *lane = kzalloc(sizeof(*lane), GFP_KERNEL);
+
+	if (!lane)
+		return NULL;
+	kref_init(&lane->refs);
+	INIT_LIST_HEAD(&lane->waiting);
+	INIT_WORK(&lane->work, lane_work);
+	return lane;
+}
+
+/* Moves a connection to the end of another lane. If the old lane is serving it, that goes on. */
+void weft_lane_move(struct weft_conn *conn, struct weft_lane *lane)
+{
+	struct weft_lane *old;
+	unsigned long flags;
+
+	kref_get(&lane->refs);
+	spin_lock_irqsave(&lanes_lock, flags);
+	old = conn->lane;
+	conn->lane = lane;
+	if (!list_empty(&conn->turn)) {
+		list_del(&conn->turn);
+		WRITE_ONCE(old->num_waiting, old->num_waiting - 1);
+		lane_add(conn);
+	}
+	spin_unlock_irqrestore(&lanes_lock, flags);
+	kref_put(&old->refs, lane_free);
+}
+
+/* Queues a connection in its lane, unless it waits there already. Any context. */
+void weft_lane_queue(struct weft_conn *conn)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&lanes_lock, flags);
+	if (list_empty(&conn->turn)) {
+		weft_conn_get(conn);
+		lane_add(conn);
+	}
+	spin_unlock_irqrestore(&lanes_lock, flags);
+}
+
+int weft_lane_init(bool (*serve)(struct weft_conn *conn, bool run))
+{
+	lane_serve = serve;
+	/*
+	 * The highest limit. Work beyond the limit waits for other work, which never waits for a
+	 * process or a peer, so in the end all work waits only for processors.
+	 */
+	weft_conn_wq = alloc_workqueue("weft-conn", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
+	return weft_conn_wq ? 0 : -ENOMEM;
+}
+
+/* --- events --- */
+
 /* Has the lane serve @event, which is below WEFT_EV_NUM_POSTED. Any context. */
 void weft_conn_post(struct weft_conn *conn, enum weft_conn_event event)
 {
 	set_bit(event, &conn->events);
-	weft_lane_queue(&conn->item);
+	weft_lane_queue(conn);
 }
 
 /* Unlocks, and starts the lane if the lane found the lock taken meanwhile. */
@@ -45,7 +166,7 @@ void weft_conn_unlock(struct weft_conn *conn)
 {
 	lockdep_assert_held(&conn->lock.mutex);
 	if (weft_baton_unlock(&conn->lock))
-		weft_lane_queue(&conn->item);
+		weft_lane_queue(conn);
 }
 
 static void conn_timer(struct work_struct *work)
@@ -91,7 +212,7 @@ static void user_post(struct weft_qp_user *user, enum weft_qp_event event)
 
 static void user_unlocked(struct weft_qp_user *user)
 {
-	weft_lane_queue(&to_weft_conn(user)->item);
+	weft_lane_queue(to_weft_conn(user));
 }
 
 static void user_hold(struct weft_qp_user *user)
@@ -99,11 +220,21 @@ static void user_hold(struct weft_qp_user *user)
 	weft_conn_get(to_weft_conn(user));
 }
 
+/*
+ * Runs a connection's queue pair and serves the connection, for a process that ends its own queue
+ * pair: the process is charged, and hundreds of such ends do not start as many workers, which would
+ * compete with other threads for the processor.
+ */
 static bool user_serve(struct weft_qp_user *user)
 {
 	struct weft_conn *conn = to_weft_conn(user);
-	bool served = weft_lane_serve_here(&conn->item);
+	unsigned int flags;
+	bool served;
 
+	/* As in lane_work(). */
+	flags = memalloc_noio_save();
+	served = lane_serve(conn, true);
+	memalloc_noio_restore(flags);
 	weft_conn_put(conn);
 	return served;
 }
@@ -114,136 +245,6 @@ static const struct weft_qp_user_ops user_ops = {
 	.hold = user_hold,
 	.serve = user_serve,
 };
-
-/* Callbacks, under the socket lock, while no queue pair has the stream. */
-
-static u32 drop_bytes(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
-{
-	return len;
-}
-
-static void stream_readable(struct weft_llp *llp)
-{
-	struct weft_conn *conn = llp->owner;
-
-	if (conn->dropping)
-		weft_llp_held(llp, read, drop_bytes, NULL);
-	else
-		weft_conn_post(conn, WEFT_EV_READABLE);
-}
-
-/* An event that cannot come, or says nothing here. */
-void weft_conn_no_news(struct weft_llp *llp)
-{
-}
-
-static void stream_changed(struct weft_llp *llp)
-{
-	weft_conn_post(llp->owner, WEFT_EV_CHANGED);
-}
-
-const struct weft_llp_ops weft_conn_stream_ops = {
-	.readable = stream_readable,
-	.writable = weft_conn_no_news,
-	.changed = stream_changed,
-};
-
-/*
- * Replaces the stream by one of several connections, if the handshake agreed on that. Its frames
- * have the CRCs, so that those of the queue pair have none. Returns 0 or a negative errno value.
- */
-int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed)
-{
-	struct weft_device *dev = conn->dev;
-	const struct weft_spread_terms terms = {
-		.initiator = conn->initiator,
-		.crc = agreed->crc,
-		.keepalive = weft_setting(&dev->settings, WEFT_SET_KEEPALIVE),
-		.user_timeout = weft_setting(&dev->settings, WEFT_SET_USER_TIMEOUT),
-		.counters = dev->counters,
-	};
-	const struct weft_transport *spreader;
-	struct weft_llp *first = conn->llp, *llp;
-
-	lockdep_assert_held(&conn->lock.mutex);
-	if (!agreed->paths)
-		return 0;
-	/* Not to be shown any more, because the new stream may end it at once. */
-	weft_conn_set_llp(conn, NULL);
-	spreader = weft_transport_spreader(&dev->transports);
-	llp = spreader->spread(first, &terms, &weft_conn_stream_ops, conn);
-	weft_conn_set_llp(conn, IS_ERR(llp) ? first : llp);
-	if (IS_ERR(llp))
-		return PTR_ERR(llp);
-	agreed->crc = false;
-	return 0;
-}
-
-/* Gives the stream to the queue pair. On error the caller has to release the queue pair. */
-int weft_conn_hand_over(struct weft_conn *conn, const struct weft_mpa_agreed *agreed)
-{
-	struct weft_mpa_agreed terms = *agreed;
-	int ret;
-
-	lockdep_assert_held(&conn->lock.mutex);
-	lockdep_assert_held(&conn->qp->tx_lock.mutex);
-	ret = weft_conn_spread(conn, &terms);
-	if (ret)
-		return ret;
-	/* First, so that no callback is lost. A queue pair without a stream ignores callbacks. */
-	conn->llp->class->adopt(conn->llp, &weft_engine_ops, conn->qp, false);
-	ret = weft_engine_start(conn->qp, conn->llp, &terms, conn->initiator);
-	if (ret)
-		conn->llp->class->adopt(conn->llp, &weft_conn_stream_ops, conn, false);
-	return ret;
-}
-
-/*
- * Stops the queue pair in ERR, flushes its work, and unbinds it. May sleep; the caller must not
- * have the socket lock. If TCP still holds pages that the queue pair lent, resets the stream. A
- * card may keep some of the pages even then; when they are back, the worker flushes the work.
- */
-void weft_conn_release_qp(struct weft_conn *conn)
-{
-	struct weft_qp *qp = conn->qp;
-
-	lockdep_assert_held(&conn->lock.mutex);
-	if (!qp)
-		return;
-	lockdep_assert_held(&qp->tx_lock.mutex);
-	if (conn->llp && conn->llp->owner == qp)
-		conn->llp->class->adopt(conn->llp, &weft_conn_stream_ops, conn, false);
-	if (!weft_engine_stop(qp)) {
-		weft_conn_close(conn, true);
-		/* The reset returns the pages at once, except those that a card still has. */
-		weft_engine_stop(qp);
-	}
-	weft_engine_unbind(qp);
-	conn->qp = NULL;
-	weft_conn_put(conn);
-	weft_qp_put(qp);
-}
-
-/* Closes the stream, which no queue pair uses any more. No callback runs afterwards. */
-void weft_conn_close(struct weft_conn *conn, bool abort)
-{
-	struct weft_llp *llp = conn->llp;
-
-	lockdep_assert_held(&conn->lock.mutex);
-	if (!llp)
-		return;
-	weft_conn_set_llp(conn, NULL);
-	weft_llp_close(llp, abort);
-}
-
-void weft_conn_set_timeouts(struct weft_conn *conn)
-{
-	const struct weft_settings *settings = &conn->dev->settings;
-
-	lockdep_assert_held(&conn->lock.mutex);
-	conn->llp->class->set_timeouts(conn->llp, weft_setting(settings, WEFT_SET_KEEPALIVE),
-				       weft_setting(settings, WEFT_SET_USER_TIMEOUT));
-}
 
 /*
  * Returns the device's offers and demands for the handshake. A stream with a checksum of its own
@@ -268,22 +269,6 @@ struct weft_mpa_policy weft_conn_policy(const struct weft_conn *conn)
 }
 
 /*
- * Drops all bytes that have come, and those to come. Called before the close, because a socket with
- * unread bytes is closed by a reset, which may reach the peer before our last message. Later bytes
- * are dropped in softirq, because a worker would drop them for as long as the peer sends.
- */
-void weft_conn_drop_unread(struct weft_conn *conn)
-{
-	lockdep_assert_held(&conn->lock.mutex);
-	weft_llp_call(conn->llp, lock);
-	conn->dropping = true;
-	/* The receive side may have asked for an event only when a whole FPDU is here. */
-	weft_llp_held(conn->llp, await, 1);
-	weft_llp_held(conn->llp, read, drop_bytes, NULL);
-	weft_llp_call(conn->llp, unlock);
-}
-
-/*
  * Returns a connection in NEW, or NULL. CLOSED drops its first reference. The caller fills it in,
  * attaches it to a device and posts START; or posts EVICT to give it up. The calling process's
  * memory cgroup is charged. For a connection that a worker accepts nobody is charged, but the
@@ -305,9 +290,9 @@ struct weft_conn *weft_conn_new(bool initiator, struct weft_lane *lane)
 	INIT_LIST_HEAD(&conn->half_open);
 	INIT_HLIST_NODE(&conn->by_cm);
 	weft_baton_init(&conn->lock);
-	INIT_LIST_HEAD(&conn->item.entry);
-	weft_lane_get(lane);
-	conn->item.lane = lane;
+	INIT_LIST_HEAD(&conn->turn);
+	kref_get(&lane->refs);
+	conn->lane = lane;
 	INIT_DELAYED_WORK(&conn->timer, conn_timer);
 	conn->user.ops = &user_ops;
 	conn->initiator = initiator;
@@ -328,25 +313,6 @@ void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev)
 	conn->dev = dev;
 	spin_lock(&dev->conns_lock);
 	list_add_tail(&conn->entry, &dev->conns);
-	spin_unlock(&dev->conns_lock);
-}
-
-/*
- * Sets the stream, or takes it away (NULL) before it is closed. Afterwards nobody looks at the old
- * stream any more.
- */
-void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp)
-{
-	struct weft_device *dev = conn->dev;
-
-	lockdep_assert_held(&conn->lock.mutex);
-	/* Only its maker knows a connection that has no device. */
-	if (!dev) {
-		conn->llp = llp;
-		return;
-	}
-	spin_lock(&dev->conns_lock);
-	conn->llp = llp;
 	spin_unlock(&dev->conns_lock);
 }
 

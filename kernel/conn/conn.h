@@ -127,10 +127,11 @@ struct weft_conn {
 	unsigned long deadline; /* end of the state's time */
 	unsigned long events; /* posted and not yet served, a bit each. Atomic */
 	/*
-	 * Its place in a lane: at first the listening socket's lane or the device's, and from the
-	 * binding of a queue pair that of the queue pair's owner
+	 * Serves it: the listening socket's lane or the device's, and from the binding of a queue
+	 * pair that of the queue pair's owner. A reference, changed under lanes_lock
 	 */
-	struct weft_lane_item item;
+	struct weft_lane *lane;
+	struct list_head turn; /* in the lane's list, while there are events. Under lanes_lock */
 	struct delayed_work timer; /* posts TIMEOUT at @deadline */
 };
 
@@ -164,23 +165,12 @@ struct weft_listener {
 
 /* --- conn.c --- */
 
-extern const struct weft_llp_ops weft_conn_stream_ops;
-
-void weft_conn_no_news(struct weft_llp *llp);
 struct weft_conn *weft_conn_new(bool initiator, struct weft_lane *lane);
 void weft_conn_post(struct weft_conn *conn, enum weft_conn_event event);
 void weft_conn_unlock(struct weft_conn *conn);
 void weft_conn_set_timer(struct weft_conn *conn, unsigned long time);
-int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed);
-int weft_conn_hand_over(struct weft_conn *conn, const struct weft_mpa_agreed *agreed);
-void weft_conn_release_qp(struct weft_conn *conn);
-void weft_conn_drop_unread(struct weft_conn *conn);
-void weft_conn_close(struct weft_conn *conn, bool abort);
-void weft_conn_set_timeouts(struct weft_conn *conn);
 struct weft_mpa_policy weft_conn_policy(const struct weft_conn *conn);
-
 void weft_conn_attach(struct weft_conn *conn, struct weft_device *dev);
-void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp);
 void weft_conn_set_context(struct weft_conn *conn, const void *cm_context);
 
 /* --- cm.c --- */
@@ -228,6 +218,17 @@ enum weft_conn_state weft_cm_no_answer(struct weft_conn *conn, void *arg);
 
 /* --- streaming.c --- */
 
+extern const struct weft_llp_ops weft_conn_stream_ops;
+
+void weft_conn_no_news(struct weft_llp *llp);
+void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp);
+void weft_conn_set_timeouts(struct weft_conn *conn);
+int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed);
+int weft_conn_hand_over(struct weft_conn *conn, const struct weft_mpa_agreed *agreed);
+void weft_conn_release_qp(struct weft_conn *conn);
+void weft_conn_drop_unread(struct weft_conn *conn);
+void weft_conn_close(struct weft_conn *conn, bool abort);
+
 enum weft_conn_state weft_streaming_qp_ended(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_streaming_peer_closed(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_streaming_broken(struct weft_conn *conn, void *arg);
@@ -236,8 +237,6 @@ enum weft_conn_state weft_streaming_timeout(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_closing_news(struct weft_conn *conn, void *arg);
 
 /* --- table.c --- */
-
-extern const struct weft_lane_ops weft_conn_lane_ops;
 
 void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event, void *arg);
 

@@ -11,36 +11,35 @@
 #ifndef WEFT_LANE_H
 #define WEFT_LANE_H
 
+#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/workqueue.h>
 
-struct weft_lane;
+struct weft_conn;
 
-/* A connection's place in a lane. Once the connection has set it, used by lane.c alone. */
-struct weft_lane_item {
-	struct list_head entry; /* in the lane's list, while there are events */
-	struct weft_lane *lane; /* the lane that serves it. A reference */
-};
+/* With this backlog in a lane no more connections are accepted, which would only take memory. */
+#define WEFT_LANE_FULL	64
 
-/* How a lane references and serves a connection; with @run as weft_lane_serve_here() says. */
-struct weft_lane_ops {
-	void (*get)(struct weft_lane_item *item);
-	void (*put)(struct weft_lane_item *item);
-	bool (*serve)(struct weft_lane_item *item, bool run);
+/* Connections that wait to be served. */
+struct weft_lane {
+	/* Of its maker, of each connection in it, and of @work while it is queued or runs */
+	struct kref refs;
+	/* Connections with events, in the order of service, a reference each. Under lanes_lock */
+	struct list_head waiting;
+	u32 num_waiting; /* how many. Written under lanes_lock */
+	/* Serves them. A work item never runs twice at once, which keeps the order */
+	struct work_struct work;
 };
 
 /* For lanes, timers of connections and listeners. No work on it waits for a process or peer. */
 extern struct workqueue_struct *weft_conn_wq;
 
 struct weft_lane *weft_lane_new(void);
-void weft_lane_get(struct weft_lane *lane);
 void weft_lane_put(struct weft_lane *lane);
-
-void weft_lane_move(struct weft_lane_item *item, struct weft_lane *lane);
-void weft_lane_queue(struct weft_lane_item *item);
-bool weft_lane_serve_here(struct weft_lane_item *item);
-bool weft_lane_is_full(const struct weft_lane *lane);
-
-int weft_lane_init(const struct weft_lane_ops *ops);
+void weft_lane_move(struct weft_conn *conn, struct weft_lane *lane);
+void weft_lane_queue(struct weft_conn *conn);
+/* Serves the posted events; see table.c. */
+bool weft_conn_serve(struct weft_conn *conn, bool run);
+int weft_lane_init(bool (*serve)(struct weft_conn *conn, bool run));
 
 #endif /* WEFT_LANE_H */

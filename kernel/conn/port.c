@@ -70,14 +70,12 @@ bool weft_listener_find(struct weft_device *dev, const void *cm_context, u32 *ha
 	return found;
 }
 
-/* Takes a connection off its listener, if it still has one. */
+/* Takes a connection off its listener. */
 void weft_listener_leave(struct weft_conn *conn)
 {
 	struct weft_listener *listener = conn->listener;
 
 	lockdep_assert_held(&conn->lock.mutex);
-	if (!listener)
-		return;
 	spin_lock(&weft_listen_lock);
 	if (!list_empty(&conn->half_open)) {
 		list_del_init(&conn->half_open);
@@ -197,7 +195,8 @@ static void port_work(struct work_struct *work)
 	flags = memalloc_noio_save(); /* as in lane_work() */
 	/* Go on after a connection that was reset before it was accepted. */
 	while (budget-- && (!ret || ret == -ECONNABORTED))
-		ret = weft_lane_is_full(port->lane) ? -EBUSY : port_accept_one(port);
+		ret = READ_ONCE(port->lane->num_waiting) >= WEFT_LANE_FULL ?
+		      -EBUSY : port_accept_one(port);
 	memalloc_noio_restore(flags);
 	if (ret == -EBUSY)
 		queue_delayed_work(weft_conn_wq, &port->work, 1);

@@ -1,7 +1,179 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The end of a connection whose queue pair has had the stream. table.c calls the handlers. */
+/*
+ * The stream of a connection: its way to the queue pair and back, and the end of a connection that
+ * streamed. While a queue pair has the stream, the stream has that queue pair for its owner.
+ */
 #include "base/weft.h"
 #include "conn/conn.h"
+#include "llp/transport.h"
+#include "pair/qp.h"
+
+/* Callbacks, under the socket lock, while no queue pair has the stream. */
+
+static u32 drop_bytes(void *ctx, struct sk_buff *skb, u32 offset, u32 len)
+{
+	return len;
+}
+
+static void stream_readable(struct weft_llp *llp)
+{
+	struct weft_conn *conn = llp->owner;
+
+	if (conn->dropping)
+		weft_llp_held(llp, read, drop_bytes, NULL);
+	else
+		weft_conn_post(conn, WEFT_EV_READABLE);
+}
+
+/* An event that cannot come, or says nothing here. */
+void weft_conn_no_news(struct weft_llp *llp)
+{
+}
+
+static void stream_changed(struct weft_llp *llp)
+{
+	weft_conn_post(llp->owner, WEFT_EV_CHANGED);
+}
+
+const struct weft_llp_ops weft_conn_stream_ops = {
+	.readable = stream_readable,
+	.writable = weft_conn_no_news,
+	.changed = stream_changed,
+};
+
+/*
+ * Sets the stream, or takes it away (NULL) before it is closed. Afterwards nobody looks at the old
+ * stream any more.
+ */
+void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp)
+{
+	struct weft_device *dev = conn->dev;
+
+	lockdep_assert_held(&conn->lock.mutex);
+	/* Only its maker knows a connection that has no device. */
+	if (!dev) {
+		conn->llp = llp;
+		return;
+	}
+	spin_lock(&dev->conns_lock);
+	conn->llp = llp;
+	spin_unlock(&dev->conns_lock);
+}
+
+void weft_conn_set_timeouts(struct weft_conn *conn)
+{
+	const struct weft_settings *settings = &conn->dev->settings;
+
+	lockdep_assert_held(&conn->lock.mutex);
+	conn->llp->class->set_timeouts(conn->llp, weft_setting(settings, WEFT_SET_KEEPALIVE),
+				       weft_setting(settings, WEFT_SET_USER_TIMEOUT));
+}
+
+/*
+ * Replaces the stream by one of several connections, if the handshake agreed on that. Its frames
+ * have the CRCs, so that those of the queue pair have none. Returns 0 or a negative errno value.
+ */
+int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed)
+{
+	struct weft_device *dev = conn->dev;
+	const struct weft_spread_terms terms = {
+		.initiator = conn->initiator,
+		.crc = agreed->crc,
+		.keepalive = weft_setting(&dev->settings, WEFT_SET_KEEPALIVE),
+		.user_timeout = weft_setting(&dev->settings, WEFT_SET_USER_TIMEOUT),
+		.counters = dev->counters,
+	};
+	const struct weft_transport *spreader;
+	struct weft_llp *first = conn->llp, *llp;
+
+	lockdep_assert_held(&conn->lock.mutex);
+	if (!agreed->paths)
+		return 0;
+	/* Not to be shown any more, because the new stream may end it at once. */
+	weft_conn_set_llp(conn, NULL);
+	spreader = weft_transport_spreader(&dev->transports);
+	llp = spreader->spread(first, &terms, &weft_conn_stream_ops, conn);
+	weft_conn_set_llp(conn, IS_ERR(llp) ? first : llp);
+	if (IS_ERR(llp))
+		return PTR_ERR(llp);
+	agreed->crc = false;
+	return 0;
+}
+
+/* Gives the stream to the queue pair. On error the caller has to release the queue pair. */
+int weft_conn_hand_over(struct weft_conn *conn, const struct weft_mpa_agreed *agreed)
+{
+	struct weft_mpa_agreed terms = *agreed;
+	int ret;
+
+	lockdep_assert_held(&conn->lock.mutex);
+	lockdep_assert_held(&conn->qp->tx_lock.mutex);
+	ret = weft_conn_spread(conn, &terms);
+	if (ret)
+		return ret;
+	/* First, so that no callback is lost. A queue pair without a stream ignores callbacks. */
+	conn->llp->class->adopt(conn->llp, &weft_engine_ops, conn->qp, false);
+	ret = weft_engine_start(conn->qp, conn->llp, &terms, conn->initiator);
+	if (ret)
+		conn->llp->class->adopt(conn->llp, &weft_conn_stream_ops, conn, false);
+	return ret;
+}
+
+/*
+ * Stops the queue pair in ERR, flushes its work, and unbinds it. May sleep; the caller must not
+ * have the socket lock. If TCP still holds pages that the queue pair lent, resets the stream. A
+ * card may keep some of the pages even then; when they are back, the worker flushes the work.
+ */
+void weft_conn_release_qp(struct weft_conn *conn)
+{
+	struct weft_qp *qp = conn->qp;
+
+	lockdep_assert_held(&conn->lock.mutex);
+	if (!qp)
+		return;
+	lockdep_assert_held(&qp->tx_lock.mutex);
+	if (conn->llp && conn->llp->owner == qp)
+		conn->llp->class->adopt(conn->llp, &weft_conn_stream_ops, conn, false);
+	if (!weft_engine_stop(qp)) {
+		weft_conn_close(conn, true);
+		/* The reset returns the pages at once, except those that a card still has. */
+		weft_engine_stop(qp);
+	}
+	weft_engine_unbind(qp);
+	conn->qp = NULL;
+	weft_conn_put(conn);
+	weft_qp_put(qp);
+}
+
+/* Closes the stream, which no queue pair uses any more. No callback runs afterwards. */
+void weft_conn_close(struct weft_conn *conn, bool abort)
+{
+	struct weft_llp *llp = conn->llp;
+
+	lockdep_assert_held(&conn->lock.mutex);
+	if (!llp)
+		return;
+	weft_conn_set_llp(conn, NULL);
+	weft_llp_close(llp, abort);
+}
+
+/*
+ * Drops all bytes that have come, and those to come. Called before the close, because a socket with
+ * unread bytes is closed by a reset, which may reach the peer before our last message. Later bytes
+ * are dropped in softirq, because a worker would drop them for as long as the peer sends.
+ */
+void weft_conn_drop_unread(struct weft_conn *conn)
+{
+	lockdep_assert_held(&conn->lock.mutex);
+	weft_llp_call(conn->llp, lock);
+	conn->dropping = true;
+	/* The receive side may have asked for an event only when a whole FPDU is here. */
+	weft_llp_held(conn->llp, await, 1);
+	weft_llp_held(conn->llp, read, drop_bytes, NULL);
+	weft_llp_call(conn->llp, unlock);
+}
+
+/* --- handlers, for table.c --- */
 
 /*
  * Ends streaming from this end. Messages that have come are delivered. The receives that are left

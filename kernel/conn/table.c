@@ -141,9 +141,9 @@ void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event, void *ar
 	trace_weft_conn_state(conn, event, next);
 	WRITE_ONCE(conn->state, next);
 	weft_conn_set_timer(conn, times[next]);
-	if (next != WEFT_CONN_ACCEPTED)
+	if (conn->listener && next != WEFT_CONN_ACCEPTED)
 		weft_listener_leave(conn);
-	if (next != WEFT_CONN_PENDING)
+	if (conn->token && next != WEFT_CONN_PENDING)
 		weft_conn_token_drop(conn);
 	if (next >= WEFT_CONN_STREAMING) {
 		kfree(conn->hs);
@@ -171,13 +171,13 @@ void weft_conn_step(struct weft_conn *conn, enum weft_conn_event event, void *ar
 }
 
 /*
- * Serves the posted events and those they post, in the work of a lane or, with @run, as
- * weft_lane_serve_here() says. The caller has a reference. Returns true if there is a queue pair
- * and no lock was taken. The holder of a taken lock starts the lane afterwards.
+ * Serves the posted events and those they post, in the work of a lane or, with @run, in a process
+ * that ends its own queue pair, which is run first. The caller has a reference. Returns true if
+ * there is a queue pair and no lock was taken. The holder of a taken lock starts the lane
+ * afterwards.
  */
-static bool conn_serve(struct weft_lane_item *item, bool run)
+bool weft_conn_serve(struct weft_conn *conn, bool run)
 {
-	struct weft_conn *conn = container_of(item, struct weft_conn, item);
 	int rounds = WEFT_CONN_ROUNDS, event;
 	unsigned long events;
 	struct weft_qp *qp;
@@ -190,7 +190,7 @@ static bool conn_serve(struct weft_lane_item *item, bool run)
 		return false;
 	}
 	if (qp)
-		weft_qp_get(qp); /* a handler may release it */
+		kref_get(&qp->entry->refs); /* a handler may release it */
 	if (run && qp)
 		weft_engine_run(qp);
 	do {
@@ -321,21 +321,3 @@ int weft_iw_reject(struct iw_cm_id *id, const void *pdata, u8 pdata_len)
 
 	return cm_answer(WEFT_EV_REJECT, &call);
 }
-
-/* --- service by a lane --- */
-
-static void item_get(struct weft_lane_item *item)
-{
-	weft_conn_get(container_of(item, struct weft_conn, item));
-}
-
-static void item_put(struct weft_lane_item *item)
-{
-	weft_conn_put(container_of(item, struct weft_conn, item));
-}
-
-const struct weft_lane_ops weft_conn_lane_ops = {
-	.get = item_get,
-	.put = item_put,
-	.serve = conn_serve,
-};

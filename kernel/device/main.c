@@ -44,7 +44,7 @@ static int __init weft_init(void)
 	ret = weft_dmabuf_init();
 	if (ret)
 		goto destroy_near_workqueue;
-	ret = weft_lane_init(&weft_conn_lane_ops);
+	ret = weft_lane_init(weft_conn_serve);
 	if (ret)
 		goto exit_dmabuf;
 	ret = weft_device_init();
