@@ -5,6 +5,7 @@
 #include <linux/sched/task.h>
 
 #include "bench.h"
+#include "conn/iwcm.h"
 #include "verbs/verbs.h"
 
 #define RW		(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE)

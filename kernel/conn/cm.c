@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The identifiers and events of iw_cm, for both ends of a connection.
+ * The identifiers and queue pairs that iw_cm passes, for both ends of a connection.
+ *
+ * rdma_cm, the only user of iw_cm, passes its own identifier as the context of iw_cm's. That holds
+ * the application's network namespace, in which all its sockets are opened. Neither the device nor
+ * the calling process need be in that namespace: when a device is added, the adding process makes
+ * the listeners of every application.
  *
  * iw_cm expects one CONNECT_REPLY for each connect that returned 0 (it waits without a timeout),
  * one ESTABLISHED for each accept that returned 0, and after either success at most one DISCONNECT
@@ -10,34 +15,14 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
 #include <rdma/rdma_cm.h>
 
-#include "base/address.h"
 #include "base/compat.h"
+#include "base/context.h"
 #include "base/weft.h"
 #include "conn/conn.h"
-#include "llp/transport.h"
 #include "pair/qp.h"
-
-/*
- * Returns the application's network namespace, in which all its sockets are opened, without a
- * reference. Neither the device nor the calling process need be in that namespace: when a device is
- * added, the adding process makes the listeners of every application. rdma_cm, the only user of
- * iw_cm, passes its own identifier as context, which holds the namespace.
- */
-struct net *weft_cm_net(const struct iw_cm_id *id)
-{
-	const struct rdma_cm_id *owner = id->context;
-
-	return owner->route.addr.dev_addr.net;
-}
-
-/* Returns the class that the settings have for connections to the responder's port. */
-const struct weft_llp_class *weft_cm_class(struct weft_device *dev,
-					   const struct sockaddr_storage *responder)
-{
-	return weft_transport_for(&dev->transports, weft_addr_port(responder))->class;
-}
 
 bool weft_cm_param_ok(const struct weft_device *dev, const struct iw_cm_conn_param *param)
 {
@@ -46,28 +31,6 @@ bool weft_cm_param_ok(const struct weft_device *dev, const struct iw_cm_conn_par
 	return weft_limit_allows(dev, WEFT_LIMIT_RD_ATOM, param->ird) &&
 	       weft_limit_allows(dev, WEFT_LIMIT_RD_ATOM, param->ord) &&
 	       param->private_data_len <= WEFT_MPA_MAX_PRIVATE - WEFT_MPA_V2_LEN;
-}
-
-/*
- * Puts the outcome of a handshake in an event. A dead stream has no addresses. rdma_cm takes the
- * initiator's depth from @ird, and its resources from @ord, and neither is more than ours.
- */
-void weft_cm_outcome(const struct weft_conn *conn, const struct iw_cm_id *id,
-		     const struct weft_mpa_agreed *agreed, struct iw_cm_event *event)
-{
-	if (weft_llp_addresses(conn->llp, &event->local_addr, &event->remote_addr)) {
-		event->local_addr = id->m_local_addr;
-		event->remote_addr = id->m_remote_addr;
-	}
-	event->ird = min_t(u16, agreed->ord, WEFT_MAX_RD_ATOM);
-	event->ord = min_t(u16, agreed->ird, WEFT_MAX_RD_ATOM);
-}
-
-/* Puts the peer's private data in an event, as much as fits. */
-void weft_cm_private(struct iw_cm_event *event, struct weft_handshake *hs)
-{
-	event->private_data = hs->buf + hs->peer_private;
-	event->private_data_len = min_t(u16, hs->peer.private_len, U8_MAX);
 }
 
 /*
@@ -94,56 +57,117 @@ static bool cm_same_user(struct task_struct *task)
 	return same && weft_task_is_dumpable(task);
 }
 
+/* A reference that weft_iw_get_qp() took. */
+struct weft_promise {
+	struct hlist_node node; /* in the list of the queue pair's entry */
+	/* The caller, whose next weft_iw_add_ref() gets this reference; only compared */
+	const struct task_struct *task;
+};
+
 /*
- * Returns true if the calling process may name a queue pair to iw_cm: its own, another of its
- * user's, or with CAP_NET_ADMIN any process's. iw_cm keeps the queue pair until iwpmd answers, and
- * the owner waits for that. cm_may_bind() decides later whether the connection may have it.
+ * Takes one more reference, or the one that weft_iw_get_qp() took for this task. A count of
+ * promises is not enough: another task could take this task's reference, and drop it before this
+ * task asks.
+ */
+void weft_iw_add_ref(struct ib_qp *ib)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+	struct weft_promise *promise;
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->lock, flags);
+	hlist_for_each_entry(promise, &qp->entry->promised, node) {
+		if (promise->task == current)
+			break;
+	}
+	if (promise)
+		hlist_del(&promise->node);
+	spin_unlock_irqrestore(&qp->lock, flags);
+	if (!promise)
+		kref_get(&qp->entry->refs);
+	kfree(promise);
+}
+
+/* Drops a reference that weft_iw_add_ref() took. */
+void weft_iw_rem_ref(struct ib_qp *ib)
+{
+	weft_qp_put(to_weft_qp(ib));
+}
+
+/*
+ * Finds a queue pair for iw_cm, whose next call in this task is weft_iw_add_ref(). Takes the
+ * reference already, because the queue pair may be destroyed between the two calls.
+ *
+ * The calling process may name its own queue pair, another of its user's, or with CAP_NET_ADMIN any
+ * process's. iw_cm keeps the queue pair until iwpmd answers, and the owner waits for that.
+ * weft_cm_bind_qp() decides later whether the connection may have it.
  *
  * The kernel names its own queue pairs in its threads, or in a process that mounts or attaches
  * storage, which takes CAP_SYS_ADMIN.
  */
-bool weft_cm_may_name(const struct weft_qp *qp)
+struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 {
-	struct task_struct *maker = qp->ib.res.task;
+	struct weft_promise *promise = kmalloc(sizeof(*promise), GFP_ATOMIC);
+	struct task_struct *maker;
+	unsigned long flags;
+	struct weft_qp *qp;
+	bool may;
 
+	if (!promise)
+		return NULL;
+	qp = weft_qp_get_by_num(to_weft_device(ib), qpn);
+	if (!qp)
+		goto free;
 	/* The core keeps the task as long as the queue pair. */
+	maker = qp->ib.res.task;
 	if (!qp->owner)
-		return current->flags & PF_KTHREAD || capable(CAP_SYS_ADMIN);
-	if (maker && (same_thread_group(maker, current) || cm_same_user(maker)))
-		return true;
-	return capable(CAP_NET_ADMIN);
+		may = current->flags & PF_KTHREAD || capable(CAP_SYS_ADMIN);
+	else
+		may = (maker && (same_thread_group(maker, current) || cm_same_user(maker))) ||
+		      capable(CAP_NET_ADMIN);
+	if (!may)
+		goto put;
+	promise->task = current;
+	spin_lock_irqsave(&qp->lock, flags);
+	hlist_add_head(&promise->node, &qp->entry->promised);
+	spin_unlock_irqrestore(&qp->lock, flags);
+	return &qp->ib;
+
+put:
+	weft_qp_put(qp);
+free:
+	kfree(promise);
+	return NULL;
 }
 
 /*
- * Returns true if the application may connect a queue pair. iw_cm passes on only its number, which
- * anybody can guess, and a process that connects another's queue pair gets the data posted there.
- * In the kernel, rdma_cm's identifier names the queue pair. A process may connect its own, one of
- * its user's in the same network namespace, or as an administrator any process's.
+ * Binds the queue pair that the application named, and may connect. Returns 0, -EINVAL or -EPERM.
+ *
+ * iw_cm passes on only its number, which anybody can guess, and a process that connects another's
+ * queue pair gets the data posted there. In the kernel, rdma_cm's identifier names the queue pair.
+ * A process may connect its own, one of its user's in the same network namespace, or as an
+ * administrator any process's.
  */
-static bool cm_may_bind(const struct weft_qp *qp, const struct iw_cm_id *id)
-{
-	const struct rdma_cm_id *owner = id->context;
-	struct task_struct *maker = qp->ib.res.task;
-
-	if (!qp->owner || owner->qp)
-		return owner->qp == &qp->ib;
-	if (maker && same_thread_group(maker, current))
-		return true;
-	if (maker && cm_same_user(maker) && qp->net_cookie == weft_cm_net(id)->net_cookie)
-		return true;
-	return capable(CAP_NET_ADMIN);
-}
-
-/* Binds the queue pair that the application named. Returns 0, -EINVAL or -EPERM. */
 int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn)
 {
 	struct weft_qp *qp = weft_qp_get_by_num(conn->dev, qpn);
+	const struct rdma_cm_id *owner = id->context;
+	struct task_struct *maker;
+	bool may;
 	int ret;
 
 	lockdep_assert_held(&conn->lock.mutex);
 	if (!qp)
 		return -EINVAL;
-	if (!cm_may_bind(qp, id)) {
+	maker = qp->ib.res.task;
+	if (!qp->owner || owner->qp)
+		may = owner->qp == &qp->ib;
+	else
+		may = (maker && same_thread_group(maker, current)) ||
+		      (maker && cm_same_user(maker) &&
+		       qp->net_cookie == owner->route.addr.dev_addr.net->net_cookie) ||
+		      capable(CAP_NET_ADMIN);
+	if (!may) {
 		weft_qp_put(qp);
 		return -EPERM;
 	}
@@ -157,20 +181,10 @@ int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn)
 	/* The queue pair may have failed already; its event waits for the mutex. */
 	conn->qp = qp;
 	conn->qpn = qpn;
-	weft_lane_move(conn, weft_qp_lane(qp));
+	weft_lane_move(conn, qp->owner ?
+		       container_of(qp->owner, const struct weft_ucontext, ib)->lane :
+		       qp->dev->lane);
 	return 0;
-}
-
-/* Logs a refusal for lack of CRCs, for the operator; the application learns only of a failure. */
-void weft_cm_log_no_crc(struct weft_conn *conn)
-{
-	struct sockaddr_storage local, remote;
-
-	weft_count(conn->dev->counters, WEFT_CNT_CONN_WITHOUT_CRC, 1);
-	if (!weft_llp_addresses(conn->llp, &local, &remote))
-		ibdev_warn_ratelimited(&conn->dev->ib,
-				       "peer %pISpc refused: it does not ask for CRCs, and the setting crc is 'required'\n",
-				       &remote);
 }
 
 void weft_cm_forget(struct weft_conn *conn)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Connections: the states that tie a stream to a queue pair, for the files of this folder. From the
- * top: table.c (the states, and iw_cm's calls), initiator.c, responder.c and streaming.c (the
- * handlers), then the other files.
+ * top: table.c (the states, and iw_cm's calls), handshake.c and streaming.c (the handlers), then
+ * the other files.
  */
 #ifndef WEFT_CONN_H
 #define WEFT_CONN_H
@@ -175,15 +175,8 @@ void weft_conn_set_context(struct weft_conn *conn, const void *cm_context);
 
 /* --- cm.c --- */
 
-struct net *weft_cm_net(const struct iw_cm_id *id);
-const struct weft_llp_class *weft_cm_class(struct weft_device *dev,
-					   const struct sockaddr_storage *responder);
 bool weft_cm_param_ok(const struct weft_device *dev, const struct iw_cm_conn_param *param);
-void weft_cm_outcome(const struct weft_conn *conn, const struct iw_cm_id *id,
-		     const struct weft_mpa_agreed *agreed, struct iw_cm_event *event);
-void weft_cm_private(struct iw_cm_event *event, struct weft_handshake *hs);
 int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn);
-void weft_cm_log_no_crc(struct weft_conn *conn);
 void weft_cm_forget(struct weft_conn *conn);
 void weft_cm_ended(struct weft_conn *conn, bool by_peer, int status);
 
@@ -198,7 +191,7 @@ extern spinlock_t weft_listen_lock;
 void weft_listener_leave(struct weft_conn *conn);
 void weft_listener_stop_all(struct weft_device *dev);
 
-/* --- initiator.c --- */
+/* --- handshake.c --- */
 
 int weft_cm_open_stream(struct weft_conn *conn, const struct weft_llp_class *class, bool any_port);
 enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg);
@@ -206,9 +199,6 @@ enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_cm_reply(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_cm_no_reply(struct weft_conn *conn, void *arg);
 enum weft_conn_state weft_cm_qp_gone(struct weft_conn *conn, void *arg);
-
-/* --- responder.c --- */
-
 void weft_conn_token_drop(struct weft_conn *conn);
 struct weft_conn *weft_conn_token_take(u32 token);
 enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg);

@@ -11,7 +11,6 @@
 
 struct weft_conn;
 struct weft_device;
-struct weft_qp;
 struct weft_qp_user;
 
 struct weft_conn *to_weft_conn(struct weft_qp_user *user);
@@ -40,8 +39,9 @@ int weft_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param);
 int weft_iw_reject(struct iw_cm_id *id, const void *pdata, u8 pdata_len);
 int weft_iw_create_listen(struct iw_cm_id *id, int backlog);
 int weft_iw_destroy_listen(struct iw_cm_id *id);
-
-bool weft_cm_may_name(const struct weft_qp *qp);
+void weft_iw_add_ref(struct ib_qp *ib);
+void weft_iw_rem_ref(struct ib_qp *ib);
+struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn);
 
 /* Ends every connection and listener of a device. May sleep. */
 void weft_conn_stop_all(struct weft_device *dev);

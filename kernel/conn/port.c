@@ -11,10 +11,12 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
+#include <rdma/rdma_cm.h>
 
 #include "base/address.h"
 #include "base/weft.h"
 #include "conn/conn.h"
+#include "llp/transport.h"
 
 #define ACCEPT_BUDGET	32
 /* Retry delay when memory was short, because no event follows. */
@@ -238,6 +240,14 @@ static void port_free(struct listen_port *port)
 	kfree(port);
 }
 
+/* Returns the class that the settings have for connections to the listener's port. */
+static const struct weft_llp_class *listener_class(const struct weft_listener *listener)
+{
+	u16 port = weft_addr_port(&listener->id->m_local_addr);
+
+	return weft_transport_for(&listener->dev->transports, port)->class;
+}
+
 /*
  * Adds the listener to an existing port. Returns 0, -ENOENT if there is none, -EAGAIN if it is
  * ending, or -EADDRINUSE if its address cannot be shared.
@@ -245,7 +255,7 @@ static void port_free(struct listen_port *port)
 static int port_join(struct weft_listener *listener, struct net *net)
 {
 	struct sockaddr_storage *addr = &listener->id->m_local_addr;
-	const struct weft_llp_class *class = weft_cm_class(listener->dev, addr);
+	const struct weft_llp_class *class = listener_class(listener);
 	struct weft_listener *other;
 	struct listen_port *port;
 
@@ -298,7 +308,7 @@ static int port_make(struct weft_listener *listener, struct net *net)
 	INIT_DELAYED_WORK(&port->work, port_work);
 	port->net = net;
 	port->addr = id->m_local_addr;
-	port->class = weft_cm_class(listener->dev, &port->addr);
+	port->class = listener_class(listener);
 	port->v6only = id->afonly;
 	listener->port = port;
 	list_add_tail(&listener->entry, &port->listeners);
@@ -376,7 +386,8 @@ static int listener_open(struct weft_device *dev, struct net *net, struct iw_cm_
 int weft_iw_create_listen(struct iw_cm_id *id, int backlog)
 {
 	struct weft_device *dev = to_weft_device(id->device);
-	struct net *net = weft_cm_net(id);
+	const struct rdma_cm_id *owner = id->context;
+	struct net *net = owner->route.addr.dev_addr.net;
 	bool enabling;
 	int ret;
 

@@ -9,23 +9,17 @@
  */
 #include <linux/slab.h>
 #include <linux/wait.h>
+#include <rdma/rdma_cm.h>
 
 #include "base/trace.h"
 #include "base/weft.h"
 #include "conn/conn.h"
+#include "llp/transport.h"
 
 /* Rounds of a connection without a pause, if its events post others. */
 #define WEFT_CONN_ROUNDS	4
 
 static DECLARE_WAIT_QUEUE_HEAD(conn_ended);
-
-static enum weft_conn_state on_start(struct weft_conn *conn, void *arg)
-{
-	if (conn->initiator)
-		return weft_cm_start(conn, arg);
-	weft_conn_set_timeouts(conn);
-	return WEFT_CONN_ACCEPTED;
-}
 
 static enum weft_conn_state on_drop(struct weft_conn *conn, void *arg)
 {
@@ -62,7 +56,7 @@ static enum weft_conn_state on_pending_changed(struct weft_conn *conn, void *arg
 static const weft_conn_handler
 handlers[WEFT_CONN_NUM_STATES][WEFT_CONN_NUM_EVENTS] = {
 	[WEFT_CONN_NEW] = {
-		[WEFT_EV_START] = on_start,	/* CONNECTING, ACCEPTED, CLOSED */
+		[WEFT_EV_START] = weft_cm_start, /* CONNECTING, ACCEPTED, CLOSED */
 		[WEFT_EV_STOP] = on_stop_new,			/* CLOSED */
 		[WEFT_EV_EVICT] = on_drop,			/* CLOSED */
 		[WEFT_EV_QP_FAILED] = weft_cm_qp_gone,		/* CLOSED */
@@ -244,7 +238,11 @@ void weft_conn_stop_all(struct weft_device *dev)
  */
 int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
+	/* IPv6 has the port at the same place. */
+	const struct sockaddr_in *peer = (const struct sockaddr_in *)&id->m_remote_addr;
 	struct weft_device *dev = to_weft_device(id->device);
+	const struct rdma_cm_id *owner = id->context;
+	const struct weft_transport *transport;
 	struct weft_handshake *hs;
 	struct weft_conn *conn;
 	int ret;
@@ -253,7 +251,7 @@ int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	    id->m_local_addr.ss_family != id->m_remote_addr.ss_family)
 		return -EINVAL;
 	/* For a loopback address rdma_cm takes any device, even of another namespace. */
-	if (!rdma_dev_access_netns(&dev->ib, weft_cm_net(id)))
+	if (!rdma_dev_access_netns(&dev->ib, owner->route.addr.dev_addr.net))
 		return -EADDRNOTAVAIL;
 
 	conn = weft_conn_new(true, dev->lane);
@@ -269,7 +267,8 @@ int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	conn->cm_id = id;
 	weft_conn_attach(conn, dev);
 	weft_conn_set_context(conn, id->context);
-	ret = weft_cm_open_stream(conn, weft_cm_class(dev, &id->m_remote_addr), false);
+	transport = weft_transport_for(&dev->transports, ntohs(peer->sin_port));
+	ret = weft_cm_open_stream(conn, transport->class, false);
 	if (!ret)
 		ret = weft_cm_bind_qp(conn, id, param->qpn);
 	if (!ret) {

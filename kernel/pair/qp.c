@@ -4,7 +4,6 @@
 #include <linux/lockdep.h>
 #include <linux/sched.h>
 
-#include "base/context.h"
 #include "base/policy.h"
 #include "base/trace.h"
 #include "base/weft.h"
@@ -16,21 +15,6 @@
 static void qp_release(struct kref *kref)
 {
 	complete(&container_of(kref, struct weft_qp_entry, refs)->gone);
-}
-
-void weft_qp_get(struct weft_qp *qp)
-{
-	kref_get(&qp->entry->refs);
-}
-
-bool weft_qp_get_in_use(struct weft_qp *qp)
-{
-	bool in_use;
-
-	rcu_read_lock(); /* the entry is freed before the queue pair */
-	in_use = kref_get_unless_zero(&qp->entry->refs);
-	rcu_read_unlock();
-	return in_use;
 }
 
 void weft_qp_put(struct weft_qp *qp)
@@ -49,13 +33,6 @@ struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, unsigned long qpn)
 		qp = container_of(entry->ib, struct weft_qp, ib);
 	rcu_read_unlock();
 	return qp;
-}
-
-struct weft_lane *weft_qp_lane(const struct weft_qp *qp)
-{
-	return qp->owner ?
-	       container_of(qp->owner, const struct weft_ucontext, ib)->lane :
-	       qp->dev->lane;
 }
 
 /* --- states --- */

@@ -24,7 +24,6 @@
 struct weft_consumer;
 struct weft_cq;
 struct weft_device;
-struct weft_lane;
 struct weft_qp_user;
 
 /* Events of a queue pair, for the connection that it is bound to. */
@@ -186,13 +185,8 @@ void weft_qp_within(struct weft_qp *qp, unsigned long delay);
 
 /* --- references --- */
 
-/* Returns the lane that serves the queue pair's connections, valid as long as @qp. Any context. */
-struct weft_lane *weft_qp_lane(const struct weft_qp *qp);
 /* Finds a queue pair by number and takes a reference, or returns NULL. Any context. */
 struct weft_qp *weft_qp_get_by_num(struct weft_device *dev, unsigned long qpn);
-void weft_qp_get(struct weft_qp *qp);
-/* Returns false if the last reference is gone. The caller keeps the memory of @qp. Any context. */
-bool weft_qp_get_in_use(struct weft_qp *qp);
 void weft_qp_put(struct weft_qp *qp);
 
 /*

@@ -216,7 +216,7 @@ static bool loan_open(struct weft_tx *tx)
 		if (!loan)
 			return false;
 		weft_ubuf_init(&loan->ubuf, &loan_ubuf_ops);
-		weft_qp_get(qp);
+		kref_get(&qp->entry->refs);
 		loan->qp = qp;
 		atomic_inc(&loans_out);
 		list_add_tail(&loan->entry, &loans->out);

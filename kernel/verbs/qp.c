@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Queue pairs, for verbs and iw_cm. */
+/* Queue pairs, for verbs. */
 #include <linux/nsproxy.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -8,7 +8,6 @@
 
 #include "base/context.h"
 #include "base/weft.h"
-#include "conn/iwcm.h"
 #include "engine/engine.h"
 #include "memory/mr.h"
 #include "queue/cq.h"
@@ -18,69 +17,6 @@
 /* Other fabrics give lower numbers a special meaning, and programs may rely on that. */
 #define WEFT_FIRST_QPN	16
 #define WEFT_LAST_QPN	0xffffff
-
-/* A reference that weft_iw_get_qp() took. */
-struct weft_promise {
-	struct hlist_node node; /* in the list of the queue pair's entry */
-	/* The caller, whose next weft_iw_add_ref() gets this reference; only compared */
-	const struct task_struct *task;
-};
-
-/*
- * Takes one more reference, or the one that weft_iw_get_qp() took for this task. A count of
- * promises is not enough: another task could take this task's reference, and drop it before this
- * task asks.
- */
-void weft_iw_add_ref(struct ib_qp *ib)
-{
-	struct weft_qp *qp = to_weft_qp(ib);
-	struct weft_promise *promise;
-	unsigned long flags;
-
-	spin_lock_irqsave(&qp->lock, flags);
-	hlist_for_each_entry(promise, &qp->entry->promised, node) {
-		if (promise->task == current)
-			break;
-	}
-	if (promise)
-		hlist_del(&promise->node);
-	spin_unlock_irqrestore(&qp->lock, flags);
-	if (!promise)
-		weft_qp_get(qp);
-	kfree(promise);
-}
-
-/* Drops a reference that weft_iw_add_ref() took. */
-void weft_iw_rem_ref(struct ib_qp *ib)
-{
-	weft_qp_put(to_weft_qp(ib));
-}
-
-/*
- * Finds a queue pair for iw_cm, whose next call in this task is weft_iw_add_ref(). Takes the
- * reference already, because the queue pair may be destroyed between the two calls.
- */
-struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
-{
-	struct weft_promise *promise = kmalloc(sizeof(*promise), GFP_ATOMIC);
-	struct weft_qp *qp;
-	unsigned long flags;
-
-	if (!promise)
-		return NULL;
-	qp = weft_qp_get_by_num(to_weft_device(ib), qpn);
-	if (!qp || !weft_cm_may_name(qp)) {
-		if (qp)
-			weft_qp_put(qp);
-		kfree(promise);
-		return NULL;
-	}
-	promise->task = current;
-	spin_lock_irqsave(&qp->lock, flags);
-	hlist_add_head(&promise->node, &qp->entry->promised);
-	spin_unlock_irqrestore(&qp->lock, flags);
-	return &qp->ib;
-}
 
 /* Returns true if the capacities are within limits. Those of receives are unused beside an SRQ. */
 static bool qp_caps_ok(const struct weft_device *dev, const struct ib_qp_init_attr *attr)
@@ -271,6 +207,7 @@ static int qp_rights(const struct ib_qp_attr *attr, int mask)
 int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
+	bool in_use;
 	int ret;
 
 	if (mask & (~IB_QP_ATTR_STANDARD_BITS | IB_QP_CAP | IB_QP_ALT_PATH))
@@ -282,7 +219,10 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct i
 	 * iw_cm_disconnect() has no reference in kernels without contrib/'s patch, and another
 	 * thread may be in weft_destroy_qp().
 	 */
-	if (!weft_qp_get_in_use(qp))
+	rcu_read_lock(); /* the entry is freed before the queue pair */
+	in_use = kref_get_unless_zero(&qp->entry->refs);
+	rcu_read_unlock();
+	if (!in_use)
 		return -EINVAL;
 	if ((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != weft_qp_state(qp))
 		ret = -EINVAL;

@@ -11,17 +11,13 @@
 
 struct weft_qp;
 
-/* --- qp.c: queue pairs, for verbs and iw_cm --- */
+/* --- qp.c: queue pairs --- */
 
 int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata);
 int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
 int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		  struct ib_qp_init_attr *init);
 int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata);
-
-void weft_iw_add_ref(struct ib_qp *ib);
-void weft_iw_rem_ref(struct ib_qp *ib);
-struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn);
 
 /* --- post.c: posting by kernel consumers --- */
 
