@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Socket addresses, as rdma_cm understands them. */
-#include <linux/inetdevice.h>
 #include <linux/jhash.h>
-#include <net/addrconf.h>
 #include <net/ipv6.h>
 #include <net/netns/hash.h>
 
@@ -40,47 +38,9 @@ u32 weft_addr_hash(struct net *net, const struct sockaddr_storage *addr)
 		      ARRAY_SIZE(v6->sin6_addr.s6_addr32), seed);
 }
 
-/* Returns true for an address on which rdma_cm makes a listener for each device. */
-bool weft_addr_is_shared(const struct sockaddr_storage *addr)
-{
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;
-
-	if (addr->ss_family == AF_INET)
-		return v4->sin_addr.s_addr == htonl(INADDR_ANY) ||
-		       ipv4_is_loopback(v4->sin_addr.s_addr);
-	return ipv6_addr_any(&v6->sin6_addr) || ipv6_addr_loopback(&v6->sin6_addr);
-}
-
 u16 weft_addr_port(const struct sockaddr_storage *addr)
 {
 	return ntohs(addr->ss_family == AF_INET6 ?
 		     ((const struct sockaddr_in6 *)addr)->sin6_port :
 		     ((const struct sockaddr_in *)addr)->sin_port);
-}
-
-/* Finds the Ethernet device with an address, as rdma_cm does; takes a reference on it. Or NULL. */
-struct net_device *weft_addr_netdev(struct net *net, const struct sockaddr_storage *addr)
-{
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;
-	struct net_device *netdev, *found = NULL;
-
-	if (addr->ss_family == AF_INET)
-		return ip_dev_find(net, v4->sin_addr.s_addr);
-	if (!IS_ENABLED(CONFIG_IPV6))
-		return NULL;
-	rcu_read_lock();
-	for_each_netdev_rcu(net, netdev) {
-		/* The scope of a link-local address is its device. */
-		if (v6->sin6_scope_id && v6->sin6_scope_id != netdev->ifindex)
-			continue;
-		if (ipv6_chk_addr(net, &v6->sin6_addr, netdev, 1)) {
-			dev_hold(netdev);
-			found = netdev;
-			break;
-		}
-	}
-	rcu_read_unlock();
-	return found;
 }

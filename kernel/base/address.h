@@ -7,12 +7,9 @@
 #include <linux/types.h>
 
 struct net;
-struct net_device;
 
 bool weft_addr_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 u32 weft_addr_hash(struct net *net, const struct sockaddr_storage *addr);
-bool weft_addr_is_shared(const struct sockaddr_storage *addr);
 u16 weft_addr_port(const struct sockaddr_storage *addr);
-struct net_device *weft_addr_netdev(struct net *net, const struct sockaddr_storage *addr);
 
 #endif /* WEFT_ADDRESS_H */

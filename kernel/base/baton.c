@@ -2,17 +2,6 @@
 /* A lock that work tries and never waits for; see baton.h. */
 #include "base/baton.h"
 
-/* Takes the lock, if it is free, and takes the word of @work back. */
-static bool baton_take(struct weft_baton *baton, unsigned int work)
-{
-	if (!mutex_trylock(&baton->mutex))
-		return false;
-	/* A full barrier: the work sees what led to each word that it takes back. */
-	if (unlikely(atomic_long_read(&baton->wanted)))
-		weft_baton_forget(baton, work);
-	return true;
-}
-
 /*
  * Takes the lock, or leaves word for @work, a number below BITS_PER_LONG: then another thread has
  * the lock or is to have it first, and weft_baton_unlock() returns @work to that thread. Does not
@@ -21,14 +10,20 @@ static bool baton_take(struct weft_baton *baton, unsigned int work)
 bool weft_baton_try(struct weft_baton *baton, unsigned int work)
 {
 	unsigned long wanted = atomic_long_read(&baton->wanted);
+	bool taken;
 
 	/* Work that had to leave word was started for the lock, and may have it now. */
-	if ((!wanted || (wanted & BIT(work))) && baton_take(baton, work))
-		return true;
-	/* Pairs with the barrier in weft_baton_unlock(). */
-	wanted = atomic_long_fetch_or(BIT(work), &baton->wanted);
-	/* Other work that left word has the lock first, and sees this word when it lets it go. */
-	return !(wanted & ~BIT(work)) && baton_take(baton, work);
+	taken = (!wanted || (wanted & BIT(work))) && mutex_trylock(&baton->mutex);
+	if (!taken) {
+		/* Pairs with the barrier in weft_baton_unlock(). */
+		wanted = atomic_long_fetch_or(BIT(work), &baton->wanted);
+		/* Other work with a word has the lock first, and sees this word at its unlock. */
+		taken = !(wanted & ~BIT(work)) && mutex_trylock(&baton->mutex);
+	}
+	/* A full barrier: the work sees what led to each word that it takes back. */
+	if (taken && unlikely(atomic_long_read(&baton->wanted)))
+		weft_baton_forget(baton, work);
+	return taken;
 }
 
 /*

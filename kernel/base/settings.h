@@ -3,7 +3,6 @@
 #ifndef WEFT_SETTINGS_H
 #define WEFT_SETTINGS_H
 
-#include <linux/compiler.h>
 #include <linux/socket.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -74,11 +73,6 @@ struct weft_settings {
 	u32 value[WEFT_NUM_SETTINGS];
 	struct weft_peers peers;
 };
-
-static inline u32 weft_setting(const struct weft_settings *settings, enum weft_setting_id id)
-{
-	return READ_ONCE(settings->value[id]);
-}
 
 extern struct weft_settings weft_settings_default;
 

@@ -256,12 +256,12 @@ struct weft_mpa_policy weft_conn_policy(const struct weft_conn *conn)
 	bool own_crc = conn->llp->class->own_crc;
 
 	return (struct weft_mpa_policy) {
-		.revision = weft_setting(settings, WEFT_SET_MPA_REVISION),
-		.crc = own_crc ? WEFT_CRC_OFF : weft_setting(settings, WEFT_SET_CRC),
-		.rtr = weft_setting(settings, WEFT_SET_RTR),
+		.revision = READ_ONCE(settings->value[WEFT_SET_MPA_REVISION]),
+		.crc = own_crc ? WEFT_CRC_OFF : READ_ONCE(settings->value[WEFT_SET_CRC]),
+		.rtr = READ_ONCE(settings->value[WEFT_SET_RTR]),
 		.p2p = true,
-		.extend = weft_setting(settings, WEFT_SET_EXTENSIONS),
-		.markers = !own_crc && weft_setting(settings, WEFT_SET_MARKERS),
+		.extend = READ_ONCE(settings->value[WEFT_SET_EXTENSIONS]),
+		.markers = !own_crc && READ_ONCE(settings->value[WEFT_SET_MARKERS]),
 		.paths = !own_crc && weft_transport_spreads(&conn->dev->transports),
 		.ird = WEFT_MAX_RD_ATOM,
 		.ord = WEFT_MAX_RD_ATOM,
@@ -338,7 +338,7 @@ void weft_conn_info(struct weft_conn *conn, struct weft_conn_info *info)
 	spin_lock(&dev->conns_lock); /* keeps the stream from being closed */
 	llp = conn->llp;
 	if (llp) {
-		weft_llp_addresses(llp, &info->local, &info->remote);
+		llp->class->addresses(llp, &info->local, &info->remote);
 		info->over = llp->class->name;
 		while (llp->class->show_path && info->num_paths < WEFT_MAX_SHOWN &&
 		       llp->class->show_path(llp, info->num_paths, &info->path[info->num_paths]))

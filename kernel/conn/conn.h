@@ -78,8 +78,8 @@ enum weft_conn_event {
 	WEFT_CONN_NUM_EVENTS
 };
 
-struct iw_cm_event;
 struct listen_port;
+struct task_struct;
 
 /*
  * One connection, from the first packet to the last. Lock order: @lock, tx_lock of @qp, the socket
@@ -175,6 +175,7 @@ void weft_conn_set_context(struct weft_conn *conn, const void *cm_context);
 
 /* --- cm.c --- */
 
+bool weft_cm_same_user(struct task_struct *task);
 bool weft_cm_param_ok(const struct weft_device *dev, const struct iw_cm_conn_param *param);
 int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn);
 void weft_cm_forget(struct weft_conn *conn);
@@ -212,7 +213,6 @@ extern const struct weft_llp_ops weft_conn_stream_ops;
 
 void weft_conn_no_news(struct weft_llp *llp);
 void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp);
-void weft_conn_set_timeouts(struct weft_conn *conn);
 int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed);
 int weft_conn_hand_over(struct weft_conn *conn, const struct weft_mpa_agreed *agreed);
 void weft_conn_release_qp(struct weft_conn *conn);

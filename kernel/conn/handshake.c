@@ -19,7 +19,7 @@
 static void put_outcome(const struct weft_conn *conn, const struct iw_cm_id *id,
 			const struct weft_mpa_agreed *agreed, struct iw_cm_event *event)
 {
-	if (weft_llp_addresses(conn->llp, &event->local_addr, &event->remote_addr)) {
+	if (conn->llp->class->addresses(conn->llp, &event->local_addr, &event->remote_addr)) {
 		event->local_addr = id->m_local_addr;
 		event->remote_addr = id->m_remote_addr;
 	}
@@ -38,7 +38,7 @@ static void log_no_crc(struct weft_conn *conn, const struct weft_mpa_policy *pol
 	if (!weft_mpa_lacks_crc(policy, &conn->hs->peer))
 		return;
 	weft_count(conn->dev->counters, WEFT_CNT_CONN_WITHOUT_CRC, 1);
-	if (!weft_llp_addresses(conn->llp, &local, &remote))
+	if (!conn->llp->class->addresses(conn->llp, &local, &remote))
 		ibdev_warn_ratelimited(&conn->dev->ib,
 				       "peer %pISpc refused: it does not ask for CRCs, and the setting crc is 'required'\n",
 				       &remote);
@@ -109,6 +109,7 @@ int weft_cm_open_stream(struct weft_conn *conn, const struct weft_llp_class *cla
 	bool many = class->many_homes && READ_ONCE(*class->many_homes);
 	struct iw_cm_id *id = conn->cm_id;
 	struct sockaddr_storage local = id->m_local_addr;
+	const struct weft_settings *settings = &conn->dev->settings;
 	const struct rdma_cm_id *owner = id->context;
 	struct weft_llp *llp;
 	int ret;
@@ -118,7 +119,8 @@ int weft_cm_open_stream(struct weft_conn *conn, const struct weft_llp_class *cla
 	if (IS_ERR(llp))
 		return PTR_ERR(llp);
 	weft_conn_set_llp(conn, llp);
-	weft_conn_set_timeouts(conn);
+	class->set_timeouts(llp, READ_ONCE(settings->value[WEFT_SET_KEEPALIVE]),
+			    READ_ONCE(settings->value[WEFT_SET_USER_TIMEOUT]));
 
 	if (id->tos_set)
 		llp->class->set_tos(llp, id->tos);
@@ -158,12 +160,15 @@ static int open_again(struct weft_conn *conn, bool any_port)
 /* NEW: connects; the initiator does so again from REQUESTED. The responder awaits the Request. */
 enum weft_conn_state weft_cm_start(struct weft_conn *conn, void *arg)
 {
+	const struct weft_settings *settings = &conn->dev->settings;
 	const struct sockaddr_storage *peer;
 	int ret;
 
 	lockdep_assert_held(&conn->lock.mutex);
 	if (!conn->initiator) {
-		weft_conn_set_timeouts(conn);
+		conn->llp->class->set_timeouts(conn->llp,
+					       READ_ONCE(settings->value[WEFT_SET_KEEPALIVE]),
+					       READ_ONCE(settings->value[WEFT_SET_USER_TIMEOUT]));
 		return WEFT_CONN_ACCEPTED;
 	}
 	peer = &conn->cm_id->m_remote_addr;
@@ -343,7 +348,8 @@ enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg)
 	ret = weft_handshake_read(hs, conn->llp, false);
 	if (!ret)
 		return conn->state;
-	if (ret < 0 || weft_llp_addresses(conn->llp, &event.local_addr, &event.remote_addr)) {
+	if (ret < 0 || conn->llp->class->addresses(conn->llp, &event.local_addr,
+						   &event.remote_addr)) {
 		weft_conn_close(conn, true);
 		return WEFT_CONN_CLOSED;
 	}

@@ -11,6 +11,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
+#include <net/ipv6.h>
 #include <rdma/rdma_cm.h>
 
 #include "base/address.h"
@@ -109,6 +110,18 @@ static void listener_add(struct weft_listener *listener, struct weft_conn *conn)
 	listener->num_half_open++;
 }
 
+/* Returns true for an address on which rdma_cm makes a listener for each device. */
+static bool addr_is_shared(const struct sockaddr_storage *addr)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;
+
+	if (addr->ss_family == AF_INET)
+		return v4->sin_addr.s_addr == htonl(INADDR_ANY) ||
+		       ipv4_is_loopback(v4->sin_addr.s_addr);
+	return ipv6_addr_any(&v6->sin6_addr) || ipv6_addr_loopback(&v6->sin6_addr);
+}
+
 /*
  * Returns the listener for a connection at @local: that of the Ethernet device with the address,
  * else one with that device's MAC address. rdma_cm compares MAC addresses too, and an ipvlan device
@@ -122,7 +135,7 @@ static struct weft_listener *port_choose(struct listen_port *port,
 
 	lockdep_assert_held(&weft_listen_lock);
 	/* Any other address belongs to one device, which rdma_cm has chosen. */
-	if (!weft_addr_is_shared(&port->addr))
+	if (!addr_is_shared(&port->addr))
 		return list_first_entry_or_null(&port->listeners, struct weft_listener, entry);
 
 	netdev = weft_addr_netdev(port->net, local);
@@ -165,7 +178,7 @@ static int port_accept_one(struct listen_port *port)
 	}
 	conn->llp = llp;
 
-	named = !weft_llp_addresses(llp, &local, &remote);
+	named = !llp->class->addresses(llp, &local, &remote);
 
 	spin_lock(&weft_listen_lock);
 	if (named)
@@ -266,7 +279,7 @@ static int port_join(struct weft_listener *listener, struct net *net)
 			continue;
 		if (list_empty(&port->listeners))
 			return -EAGAIN;
-		if (!weft_addr_is_shared(addr) || port->v6only != listener->id->afonly)
+		if (!addr_is_shared(addr) || port->v6only != listener->id->afonly)
 			return -EADDRINUSE;
 		list_for_each_entry(other, &port->listeners, entry) {
 			if (other->dev == listener->dev)
@@ -392,13 +405,13 @@ int weft_iw_create_listen(struct iw_cm_id *id, int backlog)
 	int ret;
 
 	if (!rdma_dev_access_netns(&dev->ib, net))
-		return weft_addr_is_shared(&id->m_local_addr) ? 0 : -EADDRNOTAVAIL;
+		return addr_is_shared(&id->m_local_addr) ? 0 : -EADDRNOTAVAIL;
 
 	ret = listener_open(dev, net, id, backlog);
 	/* This task is making the device known; also true later, if it moved its namespace. */
 	enabling = READ_ONCE(dev->enabler) == task_pid(current);
 	if (ret && (enabling ||
-		    (weft_addr_is_shared(&id->m_local_addr) &&
+		    (addr_is_shared(&id->m_local_addr) &&
 		     !net_eq(dev_net(dev->netdev), net)))) {
 		ibdev_warn_ratelimited(&dev->ib,
 				       "the program that listens on %pISpc gets no connections of this device (error %d): something else uses the port in its network namespace; end that and start the program again\n",

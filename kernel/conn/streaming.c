@@ -60,17 +60,8 @@ void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp)
 	spin_unlock(&dev->conns_lock);
 }
 
-void weft_conn_set_timeouts(struct weft_conn *conn)
-{
-	const struct weft_settings *settings = &conn->dev->settings;
-
-	lockdep_assert_held(&conn->lock.mutex);
-	conn->llp->class->set_timeouts(conn->llp, weft_setting(settings, WEFT_SET_KEEPALIVE),
-				       weft_setting(settings, WEFT_SET_USER_TIMEOUT));
-}
-
 /*
- * Replaces the stream by one of several connections, if the handshake agreed on that. Its frames
+ * Replaces the stream by one of several connections, as the handshake agreed. Its frames
  * have the CRCs, so that those of the queue pair have none. Returns 0 or a negative errno value.
  */
 int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed)
@@ -79,16 +70,14 @@ int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed)
 	const struct weft_spread_terms terms = {
 		.initiator = conn->initiator,
 		.crc = agreed->crc,
-		.keepalive = weft_setting(&dev->settings, WEFT_SET_KEEPALIVE),
-		.user_timeout = weft_setting(&dev->settings, WEFT_SET_USER_TIMEOUT),
+		.keepalive = READ_ONCE(dev->settings.value[WEFT_SET_KEEPALIVE]),
+		.user_timeout = READ_ONCE(dev->settings.value[WEFT_SET_USER_TIMEOUT]),
 		.counters = dev->counters,
 	};
 	const struct weft_transport *spreader;
 	struct weft_llp *first = conn->llp, *llp;
 
 	lockdep_assert_held(&conn->lock.mutex);
-	if (!agreed->paths)
-		return 0;
 	/* Not to be shown any more, because the new stream may end it at once. */
 	weft_conn_set_llp(conn, NULL);
 	spreader = weft_transport_spreader(&dev->transports);
@@ -108,7 +97,7 @@ int weft_conn_hand_over(struct weft_conn *conn, const struct weft_mpa_agreed *ag
 
 	lockdep_assert_held(&conn->lock.mutex);
 	lockdep_assert_held(&conn->qp->tx_lock.mutex);
-	ret = weft_conn_spread(conn, &terms);
+	ret = terms.paths ? weft_conn_spread(conn, &terms) : 0;
 	if (ret)
 		return ret;
 	/* First, so that no callback is lost. A queue pair without a stream ignores callbacks. */

@@ -7,6 +7,8 @@
  * waits neither for the mutex nor for the queue pair's tx_lock, because a throttled thread may hold
  * them for long; the thread starts the lane when it unlocks.
  */
+#include <linux/capability.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
 #include <rdma/rdma_cm.h>
@@ -15,6 +17,7 @@
 #include "base/weft.h"
 #include "conn/conn.h"
 #include "llp/transport.h"
+#include "pair/qp.h"
 
 /* Rounds of a connection without a pause, if its events post others. */
 #define WEFT_CONN_ROUNDS	4
@@ -231,6 +234,89 @@ void weft_conn_stop_all(struct weft_device *dev)
 }
 
 /* --- iw_cm's calls. After an error of connect or accept no event follows --- */
+
+/* A reference that weft_iw_get_qp() took. */
+struct weft_promise {
+	struct hlist_node node; /* in the list of the queue pair's entry */
+	/* The caller, whose next weft_iw_add_ref() gets this reference; only compared */
+	const struct task_struct *task;
+};
+
+/*
+ * Takes one more reference, or the one that weft_iw_get_qp() took for this task. A count of
+ * promises is not enough: another task could take this task's reference, and drop it before this
+ * task asks.
+ */
+void weft_iw_add_ref(struct ib_qp *ib)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+	struct weft_promise *promise;
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->lock, flags);
+	hlist_for_each_entry(promise, &qp->entry->promised, node) {
+		if (promise->task == current)
+			break;
+	}
+	if (promise)
+		hlist_del(&promise->node);
+	spin_unlock_irqrestore(&qp->lock, flags);
+	if (!promise)
+		kref_get(&qp->entry->refs);
+	kfree(promise);
+}
+
+/* Drops a reference that weft_iw_add_ref() took. */
+void weft_iw_rem_ref(struct ib_qp *ib)
+{
+	weft_qp_put(to_weft_qp(ib));
+}
+
+/*
+ * Finds a queue pair for iw_cm, whose next call in this task is weft_iw_add_ref(). Takes the
+ * reference already, because the queue pair may be destroyed between the two calls.
+ *
+ * The calling process may name its own queue pair, another of its user's, or with CAP_NET_ADMIN any
+ * process's. iw_cm keeps the queue pair until iwpmd answers, and the owner waits for that.
+ * weft_cm_bind_qp() decides later whether the connection may have it.
+ *
+ * The kernel names its own queue pairs in its threads, or in a process that mounts or attaches
+ * storage, which takes CAP_SYS_ADMIN.
+ */
+struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
+{
+	struct weft_promise *promise = kmalloc(sizeof(*promise), GFP_ATOMIC);
+	struct task_struct *maker;
+	unsigned long flags;
+	struct weft_qp *qp;
+	bool may;
+
+	if (!promise)
+		return NULL;
+	qp = weft_qp_get_by_num(to_weft_device(ib), qpn);
+	if (!qp)
+		goto free;
+	/* The core keeps the task as long as the queue pair. */
+	maker = qp->ib.res.task;
+	if (!qp->owner)
+		may = current->flags & PF_KTHREAD || capable(CAP_SYS_ADMIN);
+	else
+		may = (maker && (same_thread_group(maker, current) || weft_cm_same_user(maker))) ||
+		      capable(CAP_NET_ADMIN);
+	if (!may)
+		goto put;
+	promise->task = current;
+	spin_lock_irqsave(&qp->lock, flags);
+	hlist_add_head(&promise->node, &qp->entry->promised);
+	spin_unlock_irqrestore(&qp->lock, flags);
+	return &qp->ib;
+
+put:
+	weft_qp_put(qp);
+free:
+	kfree(promise);
+	return NULL;
+}
 
 /*
  * Opens a connection. Among the errors: -EADDRNOTAVAIL if the device belongs to another network

@@ -3,7 +3,6 @@
 #include <linux/module.h>
 #include <rdma/rdma_netlink.h>
 
-#include "base/address.h"
 #include "base/baton.h"
 #include "base/compat.h"
 #include "base/weft.h"

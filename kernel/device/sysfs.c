@@ -105,7 +105,7 @@ static ssize_t setting_show(struct device *device, struct device_attribute *attr
 	const struct weft_setting_rule *rule = to_ext_attr(attr)->var;
 	struct weft_device *dev = to_weft_device(rdma_device_to_ibdev(device));
 
-	return setting_emit(rule, weft_setting(&dev->settings, rule - rules), text);
+	return setting_emit(rule, READ_ONCE(dev->settings.value[rule - rules]), text);
 }
 
 static ssize_t setting_store(struct device *device, struct device_attribute *attr, const char *text,
@@ -263,7 +263,7 @@ static int default_get(char *text, const struct kernel_param *param)
 {
 	const struct weft_setting_rule *rule = param->arg;
 
-	return setting_emit(rule, weft_setting(&weft_settings_default, rule - rules), text);
+	return setting_emit(rule, READ_ONCE(weft_settings_default.value[rule - rules]), text);
 }
 
 static const struct kernel_param_ops default_ops = {

@@ -76,11 +76,11 @@ static u32 engine_longest(const struct weft_qp *qp, struct weft_llp *llp)
 
 	if (qp->agreed.marks_out)
 		return WEFT_FPDU_ONE_SEGMENT;
-	if (!weft_llp_addresses(llp, &local, &remote) &&
+	if (!llp->class->addresses(llp, &local, &remote) &&
 	    weft_peers_longest(&settings->peers, &remote, &longest))
 		return longest;
 	return qp->agreed.extended &&
-	       weft_setting(settings, WEFT_SET_FPDU) == WEFT_FPDU_LARGE ?
+	       READ_ONCE(settings->value[WEFT_SET_FPDU]) == WEFT_FPDU_LARGE ?
 	       WEFT_FPDU_ANY_LENGTH : WEFT_FPDU_ONE_SEGMENT;
 }
 

@@ -180,7 +180,9 @@ struct weft_path_info {
  * @adopt: change the owner, to which all later events go. @later: it reads in a work item, not in
  *	the callback. When this returns, no event is under way to the old owner; none comes for
  *	bytes that are there already. Takes the stream's lock
- * @addresses: get both ends' addresses. Any context, without a lock
+ * @addresses: get both ends' addresses; -ENOTCONN, and addresses of family 0, without a peer. Any
+ *	context. Takes no lock, because a throttled thread may hold the stream's for long, and an
+ *	operator lists connections by this
  * @state: get the connection's state. Any context
  * @error: get the error of a failed connection and clear it; else 0
  * @recv: take bytes off the stream, for the handshake, without waiting: -EAGAIN without bytes, 0 at
@@ -251,6 +253,7 @@ struct weft_llp {
 
 /* --- sock.c: functions that classes with kernel sockets share --- */
 
+struct net_device *weft_addr_netdev(struct net *net, const struct sockaddr_storage *addr);
 int weft_sock_bind(struct weft_llp *llp, const struct sockaddr_storage *addr, bool v6only);
 int weft_sock_connect(struct weft_llp *llp, const struct sockaddr_storage *to);
 int weft_sock_listen(struct weft_llp *llp, int backlog);

@@ -17,16 +17,6 @@
  * The functions that set a stream up are called in its class, as in llp->class->listen(llp, 8).
  */
 
-/*
- * Takes no lock, because a throttled thread may hold the stream's for long, and an operator lists
- * connections by this. Returns -ENOTCONN, and addresses of family 0, without a peer.
- */
-static inline int weft_llp_addresses(struct weft_llp *llp, struct sockaddr_storage *local,
-				     struct sockaddr_storage *remote)
-{
-	return llp->class->addresses(llp, local, remote);
-}
-
 static inline enum weft_llp_state weft_llp_state(struct weft_llp *llp)
 {
 	return llp->class->state(llp);

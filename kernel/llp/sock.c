@@ -1,19 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Functions that classes of lower layers with kernel sockets share. */
+/* What classes of lower layers with kernel sockets share, and the device of an address. */
+#include <linux/inetdevice.h>
 #include <linux/netdevice.h>
+#include <net/addrconf.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
 #include <net/l3mdev.h>
 #include <net/sock.h>
 
-#include "base/address.h"
 #include "base/compat.h"
 #include "llp/class.h"
 
-static int sock_addr_len(const struct sockaddr_storage *addr)
+/* Finds the Ethernet device with an address, as rdma_cm does; takes a reference on it. Or NULL. */
+struct net_device *weft_addr_netdev(struct net *net, const struct sockaddr_storage *addr)
 {
-	return addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-					     sizeof(struct sockaddr_in);
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;
+	struct net_device *netdev, *found = NULL;
+
+	if (addr->ss_family == AF_INET)
+		return ip_dev_find(net, v4->sin_addr.s_addr);
+	if (!IS_ENABLED(CONFIG_IPV6))
+		return NULL;
+	rcu_read_lock();
+	for_each_netdev_rcu(net, netdev) {
+		/* The scope of a link-local address is its device. */
+		if (v6->sin6_scope_id && v6->sin6_scope_id != netdev->ifindex)
+			continue;
+		if (ipv6_chk_addr(net, &v6->sin6_addr, netdev, 1)) {
+			dev_hold(netdev);
+			found = netdev;
+			break;
+		}
+	}
+	rcu_read_unlock();
+	return found;
 }
 
 int weft_sock_bind(struct weft_llp *llp, const struct sockaddr_storage *addr, bool v6only)
@@ -40,7 +61,7 @@ int weft_sock_bind(struct weft_llp *llp, const struct sockaddr_storage *addr, bo
 	sock_set_reuseaddr(sk);
 	if (v6only && addr->ss_family == AF_INET6)
 		ip6_sock_set_v6only(sk);
-	return kernel_bind(llp->sock, (struct sockaddr_unsized *)&copy, sock_addr_len(addr));
+	return kernel_bind(llp->sock, (struct sockaddr_unsized *)&copy, sizeof(copy));
 }
 
 /* Starts to connect, and does not wait for the peer. Returns 0 also if the outcome will follow. */
@@ -49,7 +70,7 @@ int weft_sock_connect(struct weft_llp *llp, const struct sockaddr_storage *to)
 	struct sockaddr_storage copy = *to;
 	int ret;
 
-	ret = kernel_connect(llp->sock, (struct sockaddr_unsized *)&copy, sock_addr_len(to),
+	ret = kernel_connect(llp->sock, (struct sockaddr_unsized *)&copy, sizeof(copy),
 			     O_NONBLOCK);
 	return ret == -EINPROGRESS ? 0 : ret;
 }

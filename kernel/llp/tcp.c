@@ -158,10 +158,11 @@ static struct weft_llp *llp_tcp_open(struct net *net, int family,
 	ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, &sock);
 	if (ret)
 		return ERR_PTR(ret);
-	/* Sockets that a listener accepts inherit this. */
-	weft_sock_hold_net(sock->sk);
 	llp = llp_tcp_new(sock, ops, owner, NULL);
-	if (IS_ERR(llp))
+	/* Sockets that a listener accepts inherit this. */
+	if (!IS_ERR(llp))
+		weft_sock_hold_net(sock->sk);
+	else
 		sock_release(sock);
 	return llp;
 }

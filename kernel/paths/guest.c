@@ -214,7 +214,7 @@ static bool guest_asks(struct weft_paths *p, struct weft_path_guest *guest)
 
 	lockdep_assert_held(&p->lock.mutex);
 	if (!weft_path_decode(ulpdu, WEFT_PATH_JOIN_LEN, &hdr) || hdr.type != WEFT_PATH_JOIN ||
-	    hdr.ssn >= p->wanted || weft_llp_addresses(guest->llp, &local, &remote))
+	    hdr.ssn >= p->wanted || guest->llp->class->addresses(guest->llp, &local, &remote))
 		return false;
 	claim.number = hdr.ssn;
 	/* The initiator's proof is for the address that it chose, so a stranger cannot relay it. */

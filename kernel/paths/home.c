@@ -7,7 +7,6 @@
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
 
-#include "base/address.h"
 #include "paths/paths.h"
 
 /* After this many failures no path waits for an address that never worked. */

@@ -77,7 +77,7 @@ void weft_path_up(struct weft_paths *p, u32 number, struct weft_llp *llp)
 	struct sockaddr_storage local;
 
 	lockdep_assert_held(&p->lock.mutex);
-	weft_llp_addresses(llp, &local, &path->remote);
+	llp->class->addresses(llp, &local, &path->remote);
 	path->llp = llp;
 	path->state = WEFT_PATH_UP;
 	path->since = jiffies;

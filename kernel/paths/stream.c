@@ -227,7 +227,7 @@ struct weft_llp *weft_paths_begin(struct weft_llp *first, const struct weft_spre
 	INIT_LIST_HEAD(&p->waiting);
 	weft_arrivals_init(&p->arrivals, 0, WEFT_PATH_WINDOW_BYTES,
 			   READ_ONCE(weft_paths_settings.out_of_order));
-	weft_llp_addresses(first, &p->local, &p->remote);
+	first->class->addresses(first, &p->local, &p->remote);
 	if (!terms->initiator)
 		get_random_bytes(p->addrs.key, sizeof(p->addrs.key));
 	weft_path_prepare(p, first);

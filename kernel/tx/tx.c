@@ -330,7 +330,7 @@ bool weft_tx_round(struct weft_tx *tx)
 int weft_tx_start(struct weft_tx *tx)
 {
 	struct weft_qp *qp = tx->qp;
-	u32 lend = weft_setting(&qp->dev->settings, WEFT_SET_LEND);
+	u32 lend = READ_ONCE(qp->dev->settings.value[WEFT_SET_LEND]);
 	int ret;
 
 	ret = weft_reads_start(&qp->reads, qp->agreed.ord, max(qp->cap.max_send_sge, 1U),

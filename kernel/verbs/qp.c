@@ -181,34 +181,23 @@ static int qp_move(struct weft_qp *qp, enum ib_qp_state to)
 }
 
 /*
- * Returns the rights that a consumer means. While rdma_cm prepares an iWARP queue pair, it sets
- * exactly these three attributes, with rights of its own: the accepting side grants reads and
- * writes (rdma_cm knows no atomics there), the connecting side 0 (rdma_cm asks too early). Both
- * mean all three rights. All other consumers mean the rights they set.
- */
-static int qp_rights(const struct ib_qp_attr *attr, int mask)
-{
-	const int both = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE;
-	int flags = attr->qp_access_flags;
-
-	if (mask != (IB_QP_STATE | IB_QP_ACCESS_FLAGS | IB_QP_PORT) ||
-	    (attr->qp_state != IB_QPS_INIT && attr->qp_state != IB_QPS_RTR))
-		return flags;
-	return !flags || flags == both ? WEFT_ACCESS_REMOTE : flags;
-}
-
-/*
  * Changes a queue pair. Only a connection moves it to RTS; SQD ends a connection gracefully; ERR
  * and RESET are possible from every state. New rights of the peer apply from its next request on;
  * RESET restores the first ones. A step that fails changes nothing. Attributes that InfiniBand
  * negotiates by hand (addresses, sequence numbers, timers, read depths) have no effect, because the
  * connection settles them. ib_modify_qp_is_ok() wants all of them, so it is not used.
+ *
+ * While rdma_cm prepares an iWARP queue pair, it sets exactly three attributes, with rights of its
+ * own: the accepting side grants reads and writes (rdma_cm knows no atomics there), the connecting
+ * side 0 (rdma_cm asks too early). Both mean all three rights. All other consumers mean the rights
+ * they set.
  */
 int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
 {
+	const int both = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE;
+	int ret, rights = attr->qp_access_flags;
 	struct weft_qp *qp = to_weft_qp(ib);
 	bool in_use;
-	int ret;
 
 	if (mask & (~IB_QP_ATTR_STANDARD_BITS | IB_QP_CAP | IB_QP_ALT_PATH))
 		return -EOPNOTSUPP;
@@ -228,8 +217,13 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct i
 		ret = -EINVAL;
 	else
 		ret = mask & IB_QP_STATE ? qp_move(qp, attr->qp_state) : 0;
+	/* rdma_cm prepares the queue pair. */
+	if (mask == (IB_QP_STATE | IB_QP_ACCESS_FLAGS | IB_QP_PORT) &&
+	    (attr->qp_state == IB_QPS_INIT || attr->qp_state == IB_QPS_RTR) &&
+	    (!rights || rights == both))
+		rights = WEFT_ACCESS_REMOTE;
 	if (!ret && (mask & IB_QP_ACCESS_FLAGS))
-		WRITE_ONCE(qp->acc.rights, qp_rights(attr, mask));
+		WRITE_ONCE(qp->acc.rights, rights);
 	weft_qp_put(qp);
 	return ret;
 }
