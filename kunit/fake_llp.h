@@ -67,7 +67,7 @@ struct fake {
 	/* the other end; NULL: a test, or nobody any more. Under the list's lock */
 	struct fake *peer;
 	bool joined;	/* it had a peer other than a test. Under the list's lock */
-	enum weft_llp_state state;	/* what weft_llp_state() says */
+	enum weft_llp_state state;	/* what @state of its class says */
 	int error;	/* what @error of the class says, once */
 	struct sockaddr_storage local;	/* its address */
 	struct sockaddr_storage remote;	/* the peer's */

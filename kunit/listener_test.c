@@ -151,7 +151,7 @@ static void listener_nobodys(struct kunit *test)
 
 	peer = caller(test, "192.0.2.1");
 	settle();
-	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(&peer->llp), (int)WEFT_LLP_DEAD);
+	KUNIT_EXPECT_EQ(test, (int)peer->llp.class->state(&peer->llp), (int)WEFT_LLP_DEAD);
 	KUNIT_EXPECT_PTR_EQ(test, host_conn(h), NULL);
 	weft_llp_close(&peer->llp, true);
 	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
@@ -174,7 +174,7 @@ static void listener_half_open(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, weft_listener_find(host_dev(h), h->cm, &half_open));
 	KUNIT_EXPECT_EQ(test, half_open, (u32)WEFT_MIN_HALF_OPEN);
 	for (i = 0; i < WEFT_MIN_HALF_OPEN + more; i++)
-		KUNIT_EXPECT_EQ_MSG(test, (int)weft_llp_state(&peers[i]->llp),
+		KUNIT_EXPECT_EQ_MSG(test, (int)peers[i]->llp.class->state(&peers[i]->llp),
 				    (int)(i < more ? WEFT_LLP_DEAD : WEFT_LLP_OPEN), "peer %u", i);
 	/* A Request takes its peer out of the count. */
 	peer_sends(test, peers[more], &a_request, "");
@@ -185,7 +185,7 @@ static void listener_half_open(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
 	settle();
 	for (i = more; i < WEFT_MIN_HALF_OPEN + more; i++) {
-		KUNIT_EXPECT_EQ_MSG(test, (int)weft_llp_state(&peers[i]->llp),
+		KUNIT_EXPECT_EQ_MSG(test, (int)peers[i]->llp.class->state(&peers[i]->llp),
 				    (int)(i > more ? WEFT_LLP_DEAD : WEFT_LLP_OPEN), "peer %u", i);
 	}
 	for (i = 0; i < WEFT_MIN_HALF_OPEN + more; i++)
@@ -244,7 +244,7 @@ static void listener_device_goes(struct kunit *test)
 	settle();
 	weft_conn_stop_all(host_dev(h));
 	settle();
-	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(&peer->llp), (int)WEFT_LLP_DEAD);
+	KUNIT_EXPECT_EQ(test, (int)peer->llp.class->state(&peer->llp), (int)WEFT_LLP_DEAD);
 	KUNIT_EXPECT_PTR_EQ(test, host_call("10.0.0.1"), NULL);
 	KUNIT_EXPECT_EQ(test, h->refs, 0);
 	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
@@ -306,7 +306,7 @@ static void listener_ends_amid_accept(struct kunit *test)
 		peer = end_amid_accept(test, &ending, &id);
 		ending_finish(&ending);
 		settle();
-		KUNIT_EXPECT_EQ(test, (int)weft_llp_state(&peer->llp), (int)WEFT_LLP_DEAD);
+		KUNIT_EXPECT_EQ(test, (int)peer->llp.class->state(&peer->llp), (int)WEFT_LLP_DEAD);
 		KUNIT_EXPECT_PTR_EQ(test, host_conn(h), NULL);
 		KUNIT_EXPECT_EQ(test, h->refs, 0);
 		weft_llp_close(&peer->llp, true);

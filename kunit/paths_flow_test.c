@@ -14,7 +14,7 @@ static u32 frame_len(u32 len)
 
 static void expect_alive(struct route *end)
 {
-	KUNIT_EXPECT_EQ(end->test, (int)weft_llp_state(end->llp), (int)WEFT_LLP_OPEN);
+	KUNIT_EXPECT_EQ(end->test, (int)end->llp->class->state(end->llp), (int)WEFT_LLP_OPEN);
 }
 
 static bool has_ended(struct route *end)
@@ -29,7 +29,7 @@ static bool has_ended(struct route *end)
 
 static void expect_dead(struct route *end, int error)
 {
-	KUNIT_EXPECT_EQ(end->test, (int)weft_llp_state(end->llp), (int)WEFT_LLP_DEAD);
+	KUNIT_EXPECT_EQ(end->test, (int)end->llp->class->state(end->llp), (int)WEFT_LLP_DEAD);
 	KUNIT_EXPECT_EQ(end->test, end->llp->class->error(end->llp), error);
 	KUNIT_EXPECT_EQ(end->test, end->changed, 1);
 	KUNIT_EXPECT_FALSE(end->test, has_ended(end));
@@ -332,7 +332,7 @@ static void flow_ends(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, has_ended(&r->b));
 	expect_taken(&r->b, 5);
 	KUNIT_EXPECT_TRUE(test, has_ended(&r->b));
-	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);
+	KUNIT_EXPECT_EQ(test, (int)r->b.llp->class->state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);
 	KUNIT_EXPECT_EQ(test, r->b.changed, 1);
 	/* The other direction goes on. */
 	expect_alive(&r->a);
@@ -427,7 +427,7 @@ static void flow_end_without_memory(struct kunit *test)
 	weft_baton_unlock(&r->a.p->lock);
 	route_look(&r->a);
 	KUNIT_EXPECT_EQ(test, (int)r->a.p->out, (int)WEFT_PATHS_SHUT);
-	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);
+	KUNIT_EXPECT_EQ(test, (int)r->b.llp->class->state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);
 }
 
 /* A stream that is to be looked after later is looked after sooner if that is due. */

@@ -83,8 +83,8 @@ static void join_begins(struct kunit *test)
 	r = routes_make(test, 2, 2);
 	fake_adopted = NULL;
 	settle();
-	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_OPEN);
-	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_OPEN);
+	KUNIT_EXPECT_EQ(test, (int)r->a.llp->class->state(r->a.llp), (int)WEFT_LLP_OPEN);
+	KUNIT_EXPECT_EQ(test, (int)r->b.llp->class->state(r->b.llp), (int)WEFT_LLP_OPEN);
 	expect_up(r, 2);
 }
 
@@ -127,7 +127,7 @@ static void join_replays_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, route_send(&r->a, LEN), -EAGAIN);
 	use_all(&r->a);
 	KUNIT_EXPECT_EQ(test, r->b.taken, 3U);
-	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);
+	KUNIT_EXPECT_EQ(test, (int)r->b.llp->class->state(r->b.llp), (int)WEFT_LLP_PEER_CLOSED);
 }
 
 /* What came by a path that breaks before that was told comes again, and is read once. */
@@ -419,12 +419,12 @@ static void join_last_leaves(struct kunit *test)
 	struct routes *r = routes_gather(test, 2);
 
 	breaks(&r->a, 0, -ECONNRESET);
-	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_OPEN);
+	KUNIT_EXPECT_EQ(test, (int)r->a.llp->class->state(r->a.llp), (int)WEFT_LLP_OPEN);
 	breaks(&r->a, 1, -ETIMEDOUT);
-	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_DEAD);
+	KUNIT_EXPECT_EQ(test, (int)r->a.llp->class->state(r->a.llp), (int)WEFT_LLP_DEAD);
 	KUNIT_EXPECT_EQ(test, r->a.llp->class->error(r->a.llp), -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, r->a.changed, 1);
-	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_DEAD);
+	KUNIT_EXPECT_EQ(test, (int)r->b.llp->class->state(r->b.llp), (int)WEFT_LLP_DEAD);
 	KUNIT_EXPECT_EQ(test, route_send(&r->a, LEN), -ECONNRESET);
 }
 
@@ -449,7 +449,7 @@ static void join_unreadable(struct kunit *test)
 	weft_baton_unlock(&r->b.p->lock);
 	route_look(&r->b);
 	KUNIT_EXPECT_EQ(test, num_up(&r->b), 1U);
-	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->b.llp), (int)WEFT_LLP_OPEN);
+	KUNIT_EXPECT_EQ(test, (int)r->b.llp->class->state(r->b.llp), (int)WEFT_LLP_OPEN);
 	route_send_many(&r->a, 3, LEN);
 	expect_taken(&r->b, 3);
 }
@@ -530,7 +530,7 @@ static void join_any_weather(struct kunit *test)
 	settle();
 	use_all(&r->a);
 	use_all(&r->b);
-	KUNIT_EXPECT_EQ(test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_OPEN);
+	KUNIT_EXPECT_EQ(test, (int)r->a.llp->class->state(r->a.llp), (int)WEFT_LLP_OPEN);
 	KUNIT_EXPECT_EQ(test, r->b.taken, r->a.sent);
 	KUNIT_EXPECT_EQ(test, r->a.taken, r->b.sent);
 	KUNIT_EXPECT_GT(test, r->a.sent, 500U);

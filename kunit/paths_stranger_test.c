@@ -65,7 +65,7 @@ static void expect_goes_on(struct routes *r)
 {
 	u32 taken = r->b.taken;
 
-	KUNIT_EXPECT_EQ(r->a.test, (int)weft_llp_state(r->a.llp), (int)WEFT_LLP_OPEN);
+	KUNIT_EXPECT_EQ(r->a.test, (int)r->a.llp->class->state(r->a.llp), (int)WEFT_LLP_OPEN);
 	KUNIT_EXPECT_NULL(r->a.test, r->a.p->path[1].llp);
 	route_send_many(&r->a, 1, LEN);
 	settle();

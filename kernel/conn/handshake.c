@@ -205,7 +205,7 @@ static enum weft_conn_state connect_again(struct weft_conn *conn)
 /* CONNECTING: sends the Request once TCP is connected. */
 enum weft_conn_state weft_cm_connected(struct weft_conn *conn, void *arg)
 {
-	enum weft_llp_state state = weft_llp_state(conn->llp);
+	enum weft_llp_state state = conn->llp->class->state(conn->llp);
 	struct weft_handshake *hs = conn->hs;
 	int ret;
 

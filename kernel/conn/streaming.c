@@ -172,7 +172,7 @@ void weft_conn_drop_unread(struct weft_conn *conn)
  */
 enum weft_conn_state weft_streaming_qp_ended(struct weft_conn *conn, void *arg)
 {
-	bool dead = weft_llp_state(conn->llp) == WEFT_LLP_DEAD;
+	bool dead = conn->llp->class->state(conn->llp) == WEFT_LLP_DEAD;
 
 	weft_conn_release_qp(conn);
 	weft_cm_ended(conn, false, dead ? -ECONNRESET : 0);
@@ -203,7 +203,7 @@ enum weft_conn_state weft_streaming_broken(struct weft_conn *conn, void *arg)
 
 enum weft_conn_state weft_streaming_changed(struct weft_conn *conn, void *arg)
 {
-	enum weft_llp_state state = weft_llp_state(conn->llp);
+	enum weft_llp_state state = conn->llp->class->state(conn->llp);
 
 	if (state == WEFT_LLP_DEAD)
 		return weft_streaming_broken(conn, arg);
@@ -234,7 +234,7 @@ enum weft_conn_state weft_streaming_timeout(struct weft_conn *conn, void *arg)
 enum weft_conn_state weft_closing_news(struct weft_conn *conn, void *arg)
 {
 	/* Asked before the bytes are dropped: all bytes before a FIN seen here have come. */
-	enum weft_llp_state state = weft_llp_state(conn->llp);
+	enum weft_llp_state state = conn->llp->class->state(conn->llp);
 
 	weft_conn_drop_unread(conn);
 	if (state != WEFT_LLP_PEER_CLOSED && state != WEFT_LLP_DEAD)

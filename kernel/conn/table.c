@@ -44,7 +44,7 @@ static enum weft_conn_state on_stop_new(struct weft_conn *conn, void *arg)
 /* A peer that leaves before it was answered cannot be answered. */
 static enum weft_conn_state on_pending_changed(struct weft_conn *conn, void *arg)
 {
-	enum weft_llp_state state = weft_llp_state(conn->llp);
+	enum weft_llp_state state = conn->llp->class->state(conn->llp);
 
 	if (state == WEFT_LLP_PEER_CLOSED || state == WEFT_LLP_DEAD)
 		return on_drop(conn, arg);

@@ -23,7 +23,8 @@ struct weft_llp;
  * struct weft_llp_ops - events of a stream, for its owner
  * @readable: bytes, or the end of the stream, can be read
  * @writable: a send that found no room can be retried
- * @changed: a connection was made, ended or failed (weft_llp_state()), or a listener can accept one
+ * @changed: a connection was made, ended or failed (@state of the class), or a listener can accept
+ *	one
  *
  * Called under the stream's lock (but for a listener of TCP), in softirq or in a process that
  * releases the lock. They may neither sleep nor close the stream.

@@ -17,11 +17,6 @@
  * The functions that set a stream up are called in its class, as in llp->class->listen(llp, 8).
  */
 
-static inline enum weft_llp_state weft_llp_state(struct weft_llp *llp)
-{
-	return llp->class->state(llp);
-}
-
 static inline void weft_llp_shutdown(struct weft_llp *llp)
 {
 	llp->class->shutdown(llp);

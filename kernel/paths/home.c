@@ -127,7 +127,8 @@ static void path_ask(struct weft_paths *p, struct weft_path *path)
 	u8 fpdu[WEFT_PATH_JOIN_ROOM];
 
 	lockdep_assert_held(&p->lock.mutex);
-	if (path->state == WEFT_PATH_CONNECTING && weft_llp_state(path->llp) == WEFT_LLP_OPEN) {
+	if (path->state == WEFT_PATH_CONNECTING &&
+	    path->llp->class->state(path->llp) == WEFT_LLP_OPEN) {
 		get_random_bytes(&path->nonce, sizeof(path->nonce));
 		weft_path_encode(fpdu + WEFT_MPA_LEN, &hdr);
 		weft_path_put_number(fpdu + WEFT_MPA_LEN, 0, path->nonce);
@@ -136,7 +137,7 @@ static void path_ask(struct weft_paths *p, struct weft_path *path)
 		if (!weft_paths_control(p, path, fpdu, WEFT_PATH_JOIN_LEN))
 			path->broken = true;
 	}
-	if (weft_llp_state(path->llp) == WEFT_LLP_DEAD ||
+	if (path->llp->class->state(path->llp) == WEFT_LLP_DEAD ||
 	    time_after(jiffies, path->since + WEFT_PATHS_JOIN_TIME))
 		path->broken = true;
 }

@@ -70,7 +70,7 @@ void weft_rx_run(struct weft_rx *rx)
 	 * A reset is no orderly end: the changed event reports the reset. All bytes before are
 	 * read.
 	 */
-	if (weft_llp_state(qp->llp) == WEFT_LLP_DEAD)
+	if (qp->llp->class->state(qp->llp) == WEFT_LLP_DEAD)
 		return;
 	if (!rx->stopped && weft_framer_amid(&rx->framer)) {
 		/* The stream ended in the middle of an FPDU: no orderly end. */
