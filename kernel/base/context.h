@@ -21,18 +21,14 @@ struct weft_ucontext {
 	struct mem_cgroup *memcg;
 };
 
-static inline struct weft_ucontext *to_weft_ucontext(const struct ib_ucontext *ib)
-{
-	return container_of(ib, struct weft_ucontext, ib);
-}
-
 /*
  * Charges allocations with __GFP_ACCOUNT to the memory cgroup of @owner until weft_charge_end() of
  * the returned value. NULL, a kernel consumer, changes nothing. Not in hard interrupts.
  */
 static inline struct mem_cgroup *weft_charge_begin(const struct ib_ucontext *owner)
 {
-	return set_active_memcg(owner ? to_weft_ucontext(owner)->memcg : NULL);
+	return set_active_memcg(owner ?
+				container_of(owner, const struct weft_ucontext, ib)->memcg : NULL);
 }
 
 static inline void weft_charge_end(struct mem_cgroup *before)

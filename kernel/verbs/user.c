@@ -22,7 +22,7 @@
 int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 {
 	struct weft_ucontext_resp resp = { .max_inline = WEFT_MAX_INLINE };
-	struct weft_ucontext *context = to_weft_ucontext(ib);
+	struct weft_ucontext *context = container_of(ib, struct weft_ucontext, ib);
 	int ret;
 
 	if (udata->outlen < sizeof(resp))
@@ -40,8 +40,10 @@ int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 /* Ends the context of a process. The core has destroyed its objects before. */
 void weft_dealloc_ucontext(struct ib_ucontext *ib)
 {
-	weft_lane_put(to_weft_ucontext(ib)->lane);
-	mem_cgroup_put(to_weft_ucontext(ib)->memcg);
+	struct weft_ucontext *context = container_of(ib, struct weft_ucontext, ib);
+
+	weft_lane_put(context->lane);
+	mem_cgroup_put(context->memcg);
 }
 
 /*

@@ -167,12 +167,6 @@ static u8 rtr_choose(u8 rtr, u16 reads)
 	return rtr & WEFT_RTR_SEND;
 }
 
-static int reject(struct weft_mpa_frame *reply, int why)
-{
-	reply->reject = true;
-	return why;
-}
-
 bool weft_mpa_lacks_crc(const struct weft_mpa_policy *policy, const struct weft_mpa_frame *peer)
 {
 	return policy->crc == WEFT_CRC_REQUIRED && !peer->crc;
@@ -217,7 +211,8 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 	reply->private_len = private_len;
 	if (req->revision > policy->revision) {
 		reply->revision = policy->revision;
-		return reject(reply, WEFT_MPA_BAD_HANDSHAKE);
+		reply->reject = true;
+		return WEFT_MPA_BAD_HANDSHAKE;
 	}
 
 	a.revision = req->revision;
@@ -248,10 +243,14 @@ int weft_mpa_answer(const struct weft_mpa_frame *req,
 		reply->p2p = true;
 		reply->rtr = a.rtr ?: policy->rtr;
 	}
-	if (weft_mpa_lacks_crc(policy, req))
-		return reject(reply, WEFT_MPA_LOCAL);
-	if (a.p2p && !a.rtr)
-		return reject(reply, WEFT_MPA_NO_RTR_MATCH);
+	if (weft_mpa_lacks_crc(policy, req)) {
+		reply->reject = true;
+		return WEFT_MPA_LOCAL;
+	}
+	if (a.p2p && !a.rtr) {
+		reply->reject = true;
+		return WEFT_MPA_NO_RTR_MATCH;
+	}
 
 	reply->extended = a.extended;
 	reply->markers = a.marks_in;
