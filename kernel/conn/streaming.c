@@ -61,8 +61,8 @@ void weft_conn_set_llp(struct weft_conn *conn, struct weft_llp *llp)
 }
 
 /*
- * Replaces the stream by one of several connections, as the handshake agreed. Its frames
- * have the CRCs, so that those of the queue pair have none. Returns 0 or a negative errno value.
+ * Replaces the stream by one of several connections, as the handshake agreed. Its frames have the
+ * CRCs, so that those of the queue pair have none. Returns 0 or a negative errno value.
  */
 int weft_conn_spread(struct weft_conn *conn, struct weft_mpa_agreed *agreed)
 {
