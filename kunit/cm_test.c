@@ -115,7 +115,7 @@ static void cm_shown_while_served(struct kunit *test)
 	peer_sends(test, c->peer, &a_reply, "");
 	host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, 0);
 	conn = host_conn(c->h);
-	weft_conn_get(conn);
+	kref_get(&conn->refs);
 	weft_baton_lock(&conn->lock);
 	weft_conn_info(conn, info);
 	weft_baton_unlock(&conn->lock);

@@ -9,7 +9,7 @@ static struct weft_conn *stray(struct kunit *test, struct weft_lane *lane)
 	struct weft_conn *conn = weft_conn_new(true, lane);
 
 	KUNIT_ASSERT_NOT_NULL(test, conn);
-	weft_conn_get(conn);
+	kref_get(&conn->refs);
 	return conn;
 }
 
@@ -50,7 +50,7 @@ static void conn_tx_lock_taken(struct kunit *test)
 	struct weft_qp *qp = &b->engine.qp;
 
 	qp->state = IB_QPS_INIT;
-	weft_conn_get(bound);
+	kref_get(&bound->refs);
 	KUNIT_ASSERT_EQ(test, weft_engine_bind(qp, &bound->user), 0);
 	bound->qp = qp;
 	weft_baton_lock(&qp->tx_lock);
@@ -83,7 +83,7 @@ static void conn_tx_lock_wanted_twice(struct kunit *test)
 	struct weft_qp *qp = &b->engine.qp;
 
 	qp->state = IB_QPS_INIT;
-	weft_conn_get(conn);
+	kref_get(&conn->refs);
 	KUNIT_ASSERT_EQ(test, weft_engine_bind(qp, &conn->user), 0);
 	conn->qp = qp;
 	weft_baton_lock(&qp->tx_lock);

@@ -50,7 +50,7 @@ static struct scene *scene(struct kunit *test, enum weft_conn_state state)
 	settle();
 	s->conn = host_conn(m->h);
 	KUNIT_ASSERT_NOT_NULL(test, s->conn);
-	weft_conn_get(s->conn);
+	kref_get(&s->conn->refs);
 	KUNIT_ASSERT_EQ_MSG(test, (int)s->conn->state, (int)state, "%s", names[state]);
 	m->h->seen = m->h->events;
 	return s;

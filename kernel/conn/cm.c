@@ -87,7 +87,7 @@ int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn)
 		weft_qp_put(qp);
 		return -EPERM;
 	}
-	weft_conn_get(conn);
+	kref_get(&conn->refs);
 	ret = weft_engine_bind(qp, &conn->user);
 	if (ret) {
 		weft_conn_put(conn);

@@ -13,11 +13,6 @@
 #include "llp/transport.h"
 #include "pair/qp.h"
 
-void weft_conn_get(struct weft_conn *conn)
-{
-	kref_get(&conn->refs);
-}
-
 static void conn_free(struct kref *refs)
 {
 	struct weft_conn *conn = container_of(refs, struct weft_conn, refs);
@@ -53,19 +48,6 @@ void weft_lane_put(struct weft_lane *lane)
 {
 	if (lane)
 		kref_put(&lane->refs, lane_free);
-}
-
-/* Adds a connection that is in no list to its lane, and starts the lane. */
-static void lane_add(struct weft_conn *conn)
-{
-	struct weft_lane *lane = conn->lane;
-
-	lockdep_assert_held(&lanes_lock);
-	list_add_tail(&conn->turn, &lane->waiting);
-	WRITE_ONCE(lane->num_waiting, lane->num_waiting + 1);
-	kref_get(&lane->refs);
-	if (!queue_work(weft_conn_wq, &lane->work))
-		weft_lane_put(lane);
 }
 
 static void lane_work(struct work_struct *work)
@@ -109,36 +91,47 @@ struct weft_lane *weft_lane_new(void)
 	return lane;
 }
 
+/* Queues a connection in its lane, unless it waits there already. Any context. */
+void weft_lane_queue(struct weft_conn *conn)
+{
+	struct weft_lane *lane;
+	unsigned long flags;
+
+	spin_lock_irqsave(&lanes_lock, flags);
+	lane = conn->lane;
+	if (list_empty(&conn->turn)) {
+		kref_get(&conn->refs);
+		list_add_tail(&conn->turn, &lane->waiting);
+		WRITE_ONCE(lane->num_waiting, lane->num_waiting + 1);
+		kref_get(&lane->refs);
+		if (!queue_work(weft_conn_wq, &lane->work))
+			weft_lane_put(lane);
+	}
+	spin_unlock_irqrestore(&lanes_lock, flags);
+}
+
 /* Moves a connection to the end of another lane. If the old lane is serving it, that goes on. */
 void weft_lane_move(struct weft_conn *conn, struct weft_lane *lane)
 {
 	struct weft_lane *old;
 	unsigned long flags;
+	bool waited;
 
 	kref_get(&lane->refs);
 	spin_lock_irqsave(&lanes_lock, flags);
 	old = conn->lane;
 	conn->lane = lane;
-	if (!list_empty(&conn->turn)) {
-		list_del(&conn->turn);
+	waited = !list_empty(&conn->turn);
+	if (waited) {
+		list_del_init(&conn->turn);
 		WRITE_ONCE(old->num_waiting, old->num_waiting - 1);
-		lane_add(conn);
 	}
 	spin_unlock_irqrestore(&lanes_lock, flags);
+	if (waited) {
+		weft_lane_queue(conn); /* with a reference of its own */
+		weft_conn_put(conn);
+	}
 	kref_put(&old->refs, lane_free);
-}
-
-/* Queues a connection in its lane, unless it waits there already. Any context. */
-void weft_lane_queue(struct weft_conn *conn)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&lanes_lock, flags);
-	if (list_empty(&conn->turn)) {
-		weft_conn_get(conn);
-		lane_add(conn);
-	}
-	spin_unlock_irqrestore(&lanes_lock, flags);
 }
 
 int weft_lane_init(bool (*serve)(struct weft_conn *conn, bool run))
@@ -183,7 +176,7 @@ void weft_conn_set_timer(struct weft_conn *conn, unsigned long time)
 	conn->limited = time;
 	if (time) {
 		conn->deadline = jiffies + time;
-		weft_conn_get(conn);
+		kref_get(&conn->refs);
 		if (mod_delayed_work(weft_conn_wq, &conn->timer, time))
 			weft_conn_put(conn);
 	} else if (cancel_delayed_work(&conn->timer)) {
@@ -217,7 +210,7 @@ static void user_unlocked(struct weft_qp_user *user)
 
 static void user_hold(struct weft_qp_user *user)
 {
-	weft_conn_get(to_weft_conn(user));
+	kref_get(&to_weft_conn(user)->refs);
 }
 
 /*
@@ -369,7 +362,7 @@ struct weft_conn *weft_conn_find(struct weft_device *dev, const void *cm_context
 	spin_lock(&dev->conns_lock);
 	hash_for_each_possible(dev->conns_by_cm, conn, by_cm, (unsigned long)cm_context) {
 		if (conn->cm_context == cm_context) {
-			weft_conn_get(conn);
+			kref_get(&conn->refs);
 			found = conn;
 			break;
 		}

@@ -359,7 +359,7 @@ enum weft_conn_state weft_cm_request(struct weft_conn *conn, void *arg)
 		return refuse(conn, NULL, 0);
 	}
 	/* The table takes a reference. */
-	weft_conn_get(conn);
+	kref_get(&conn->refs);
 	if (xa_alloc_cyclic(&tokens, &conn->token, conn, xa_limit_32b, &next_token,
 			    GFP_KERNEL) < 0) {
 		conn->token = 0;

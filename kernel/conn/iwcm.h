@@ -15,7 +15,6 @@ struct weft_qp_user;
 
 struct weft_conn *to_weft_conn(struct weft_qp_user *user);
 
-void weft_conn_get(struct weft_conn *conn);
 void weft_conn_put(struct weft_conn *conn);
 
 /* A connection, as an operator sees it. */

@@ -191,7 +191,7 @@ static int port_accept_one(struct listen_port *port)
 	 * A lane may serve these events before this function returns, and EVICT ends the
 	 * connection.
 	 */
-	weft_conn_get(conn);
+	kref_get(&conn->refs);
 	/* The Request may be here already. Read it before those of later connections. */
 	weft_conn_post(conn, WEFT_EV_READABLE);
 	weft_conn_post(conn, listener ? WEFT_EV_START : WEFT_EV_EVICT);

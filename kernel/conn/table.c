@@ -347,7 +347,7 @@ int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	hs->private_len = param->private_data_len;
 	memcpy(hs->private_data, param->private_data, param->private_data_len);
 
-	weft_conn_get(conn);
+	kref_get(&conn->refs);
 	weft_baton_lock(&conn->lock);
 	id->add_ref(id);
 	conn->cm_id = id;

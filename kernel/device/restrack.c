@@ -149,7 +149,7 @@ int weft_fill_res_qp(struct sk_buff *msg, struct ib_qp *ib)
 	flows = weft_qp_state(qp) == IB_QPS_RTS || qp->llp;
 	if (qp->user) {
 		conn = to_weft_conn(qp->user);
-		weft_conn_get(conn);
+		qp->user->ops->hold(qp->user);
 	}
 	spin_unlock_irq(&qp->lock);
 	if (conn) {
