@@ -39,7 +39,7 @@ static u8 segment(struct weft_window *w, u32 msn, u32 mo, u32 len, bool last)
 	if (last)
 		weft_inbound_end(weft_window_at(w, msn), len, WEFT_RDMAP_SEND, 0);
 	else
-		weft_window_at(w, msn)->len += len;
+		weft_inbound_grow(weft_window_at(w, msn), len);
 	return 0;
 }
 

@@ -230,12 +230,25 @@ static void tx_gate(struct kunit *test)
 	drain(test, t);
 	KUNIT_EXPECT_EQ(test, t->tape->len, 0U);
 	KUNIT_EXPECT_TRUE(test, weft_gate_awaits_peer(&t->e->qp->gate));
+	KUNIT_EXPECT_FALSE(test, timer_pending(&t->e->qp->worker.timer));
 	n = fpdu_put(fpdu, &rtr, NULL, 0, true);
 	fake_feed(t->e->fake, fpdu, n);
 	drain(test, t);
 	KUNIT_EXPECT_FALSE(test, weft_gate_awaits_peer(&t->e->qp->gate));
 	expect_message(test, t, send_hdr(1, 0, false), t->e->memory, 40);
 	expect_end(test, t);
+}
+
+/* If no indication was agreed, a timer opens the gate. */
+static void tx_gate_times_out(struct kunit *test)
+{
+	struct tx_bench *t = bench_new(test);
+
+	start(test, t, false);
+	end_send(t->e, 0, 40);
+	drain(test, t);
+	KUNIT_EXPECT_EQ(test, t->tape->len, 0U);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&t->e->qp->worker.timer));
 }
 
 /* An initiator begins with the indication that was agreed. */
@@ -518,7 +531,8 @@ static void tx_bytes_stay(struct kunit *test)
 
 A_SUITE(tx, fake, KUNIT_CASE(tx_segments), KUNIT_CASE(tx_fills_segments),
 	KUNIT_CASE(tx_partial_sends), KUNIT_CASE(tx_windows), KUNIT_CASE(tx_operations),
-	KUNIT_CASE(tx_read_depth), KUNIT_CASE(tx_gate), KUNIT_CASE(tx_ready),
-	KUNIT_CASE(tx_large_fpdus), KUNIT_CASE(tx_large_packs), KUNIT_CASE(tx_huge_answer),
-	KUNIT_CASE(tx_terminate), KUNIT_CASE(tx_bad_request), KUNIT_CASE(tx_stream_dies),
-	KUNIT_CASE(tx_lost_completion), KUNIT_CASE(tx_graceful_end), KUNIT_CASE(tx_bytes_stay));
+	KUNIT_CASE(tx_read_depth), KUNIT_CASE(tx_gate), KUNIT_CASE(tx_gate_times_out),
+	KUNIT_CASE(tx_ready), KUNIT_CASE(tx_large_fpdus), KUNIT_CASE(tx_large_packs),
+	KUNIT_CASE(tx_huge_answer), KUNIT_CASE(tx_terminate), KUNIT_CASE(tx_bad_request),
+	KUNIT_CASE(tx_stream_dies), KUNIT_CASE(tx_lost_completion), KUNIT_CASE(tx_graceful_end),
+	KUNIT_CASE(tx_bytes_stay));

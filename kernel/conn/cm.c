@@ -37,7 +37,7 @@ bool weft_cm_param_ok(const struct weft_device *dev, const struct iw_cm_conn_par
  * ptrace, a program that was started with added rights (of another user or group, or capabilities)
  * is not its starter's, and a program that gave rights up is not its new user's.
  */
-bool weft_cm_same_user(struct task_struct *task)
+static bool cm_same_user(struct task_struct *task)
 {
 	const struct cred *caller = current_cred(), *cred;
 	const kuid_t uid = caller->uid;
@@ -54,6 +54,89 @@ bool weft_cm_same_user(struct task_struct *task)
 	/* commit_creds() writes dumpable before the credentials. Pairs with its smp_wmb(). */
 	smp_rmb();
 	return same && weft_task_is_dumpable(task);
+}
+
+/* A reference that weft_iw_get_qp() took. */
+struct weft_promise {
+	struct hlist_node node; /* in the list of the queue pair's entry */
+	/* The caller, whose next weft_iw_add_ref() gets this reference; only compared */
+	const struct task_struct *task;
+};
+
+/*
+ * Takes one more reference, or the one that weft_iw_get_qp() took for this task. A count of
+ * promises is not enough: another task could take this task's reference, and drop it before this
+ * task asks.
+ */
+void weft_iw_add_ref(struct ib_qp *ib)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+	struct weft_promise *promise;
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->lock, flags);
+	hlist_for_each_entry(promise, &qp->entry->promised, node) {
+		if (promise->task == current)
+			break;
+	}
+	if (promise)
+		hlist_del(&promise->node);
+	spin_unlock_irqrestore(&qp->lock, flags);
+	if (!promise)
+		kref_get(&qp->entry->refs);
+	kfree(promise);
+}
+
+/* Drops a reference that weft_iw_add_ref() took. */
+void weft_iw_rem_ref(struct ib_qp *ib)
+{
+	weft_qp_put(to_weft_qp(ib));
+}
+
+/*
+ * Finds a queue pair for iw_cm, whose next call in this task is weft_iw_add_ref(). Takes the
+ * reference already, because the queue pair may be destroyed between the two calls.
+ *
+ * The calling process may name its own queue pair, another of its user's, or with CAP_NET_ADMIN any
+ * process's. iw_cm keeps the queue pair until iwpmd answers, and the owner waits for that.
+ * weft_cm_bind_qp() decides later whether the connection may have it.
+ *
+ * The kernel names its own queue pairs in its threads, or in a process that mounts or attaches
+ * storage, which takes CAP_SYS_ADMIN.
+ */
+struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
+{
+	struct weft_promise *promise = kmalloc(sizeof(*promise), GFP_ATOMIC);
+	struct task_struct *maker;
+	unsigned long flags;
+	struct weft_qp *qp;
+	bool may;
+
+	if (!promise)
+		return NULL;
+	qp = weft_qp_get_by_num(to_weft_device(ib), qpn);
+	if (!qp)
+		goto free;
+	/* The core keeps the task as long as the queue pair. */
+	maker = qp->ib.res.task;
+	if (!qp->owner)
+		may = current->flags & PF_KTHREAD || capable(CAP_SYS_ADMIN);
+	else
+		may = (maker && (same_thread_group(maker, current) || cm_same_user(maker))) ||
+		      capable(CAP_NET_ADMIN);
+	if (!may)
+		goto put;
+	promise->task = current;
+	spin_lock_irqsave(&qp->lock, flags);
+	hlist_add_head(&promise->node, &qp->entry->promised);
+	spin_unlock_irqrestore(&qp->lock, flags);
+	return &qp->ib;
+
+put:
+	weft_qp_put(qp);
+free:
+	kfree(promise);
+	return NULL;
 }
 
 /*
@@ -80,7 +163,7 @@ int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn)
 		may = owner->qp == &qp->ib;
 	else
 		may = (maker && same_thread_group(maker, current)) ||
-		      (maker && weft_cm_same_user(maker) &&
+		      (maker && cm_same_user(maker) &&
 		       qp->net_cookie == owner->route.addr.dev_addr.net->net_cookie) ||
 		      capable(CAP_NET_ADMIN);
 	if (!may) {

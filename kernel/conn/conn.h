@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Connections: the states that tie a stream to a queue pair, for the files of this folder. From the
- * top: table.c (the states, and iw_cm's calls), handshake.c and streaming.c (the handlers), then
- * the other files.
+ * top: table.c (the states, and iw_cm's calls), handshake.c, port.c, streaming.c, cm.c, conn.c.
  */
 #ifndef WEFT_CONN_H
 #define WEFT_CONN_H
@@ -79,7 +78,6 @@ enum weft_conn_event {
 };
 
 struct listen_port;
-struct task_struct;
 
 /*
  * One connection, from the first packet to the last. Lock order: @lock, tx_lock of @qp, the socket
@@ -175,7 +173,6 @@ void weft_conn_set_context(struct weft_conn *conn, const void *cm_context);
 
 /* --- cm.c --- */
 
-bool weft_cm_same_user(struct task_struct *task);
 bool weft_cm_param_ok(const struct weft_device *dev, const struct iw_cm_conn_param *param);
 int weft_cm_bind_qp(struct weft_conn *conn, const struct iw_cm_id *id, u32 qpn);
 void weft_cm_forget(struct weft_conn *conn);

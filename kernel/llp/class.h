@@ -56,7 +56,8 @@ typedef u32 (*weft_llp_actor)(void *ctx, struct sk_buff *skb, u32 offset, u32 le
  * struct weft_llp_flow - the functions of a class while data flows
  * @lock: take the stream's lock (TCP: the socket lock). Process context
  * @unlock: release the lock; packets that arrived meanwhile are received now
- * @assert_locked: warn, in kernels that check locks, if the caller does not hold the lock
+ * @assert_locked: warn, in kernels that check locks, if the caller does not hold the lock. TCP's is
+ *	in weft_llp_assert_locked()
  * @resume: raise the readable event soon, even without new bytes: the next holder of the lock does,
  *	so that no caller waits for the lock. Any context
  * @emss: the effective segment size, a multiple of four, at least WEFT_MIN_EMSS

@@ -158,11 +158,10 @@ static struct weft_llp *llp_tcp_open(struct net *net, int family,
 	ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, &sock);
 	if (ret)
 		return ERR_PTR(ret);
-	llp = llp_tcp_new(sock, ops, owner, NULL);
 	/* Sockets that a listener accepts inherit this. */
-	if (!IS_ERR(llp))
-		weft_sock_hold_net(sock->sk);
-	else
+	weft_sock_hold_net(sock->sk);
+	llp = llp_tcp_new(sock, ops, owner, NULL);
+	if (IS_ERR(llp))
 		sock_release(sock);
 	return llp;
 }

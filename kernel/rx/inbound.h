@@ -70,6 +70,13 @@ static inline u8 weft_window_refuses(const struct weft_window *w, u32 msn, u32 m
 	return mo == weft_window_at(w, w->next)->len ? 0 : WEFT_DU_MO;
 }
 
+/* Counts @len bytes of a message, which are not its last. */
+static inline void weft_inbound_grow(struct weft_inbound *m, u32 len)
+{
+	m->len += len;
+	m->kept = false;
+}
+
 /* Counts the last @len bytes of a message, whose segment brings @opcode and @ex. */
 static inline void weft_inbound_end(struct weft_inbound *m, u32 len, u8 opcode, u32 ex)
 {

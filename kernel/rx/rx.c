@@ -28,7 +28,6 @@ void weft_rx_run(struct weft_rx *rx)
 	struct weft_counters __percpu *counters = rx->acc->dev->counters;
 	struct weft_framer_counts before = *now;
 	struct weft_qp *qp = rx->qp;
-	enum weft_llp_end end;
 	unsigned long flags;
 	bool more;
 
@@ -43,7 +42,6 @@ void weft_rx_run(struct weft_rx *rx)
 	rx->running = true;
 	more = weft_rx_read(rx);
 	rx->running = false;
-	end = weft_llp_held(qp->llp, end);
 	if (unlikely(rx->framer.starved)) {
 		/* Reads again later. The wait for a receive, with the same timer, begins anew. */
 		rx->stalled = false;
@@ -64,7 +62,8 @@ void weft_rx_run(struct weft_rx *rx)
 		weft_count(counters, WEFT_CNT_RX_STAGED_FPDUS, now->staged - before.staged);
 	/* Goes on only if the stream has ended and all its bytes were taken. */
 	if (more || (rx->framer.stage && rx->stalled && !rx->stopped) ||
-	    end < (rx->framer.ahead ? WEFT_LLP_LAST_BYTES : WEFT_LLP_ALL_READ))
+	    weft_llp_held(qp->llp, end) <
+		    (rx->framer.ahead ? WEFT_LLP_LAST_BYTES : WEFT_LLP_ALL_READ))
 		return;
 	/*
 	 * A reset is no orderly end: the changed event reports the reset. All bytes before are

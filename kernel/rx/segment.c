@@ -80,8 +80,7 @@ static enum weft_rx_verdict segment_placed(struct weft_rx *rx)
 			weft_inbound_end(m, len, ddp->opcode, ddp->inv_stag | ddp->imm);
 			return WEFT_RX_OK;
 		}
-		m->len += len;
-		m->kept = false;
+		weft_inbound_grow(m, len);
 		return WEFT_RX_OK;
 	}
 }
@@ -142,7 +141,6 @@ static noinline u32 segment_take_row(struct weft_rx *rx, struct weft_packet *p, 
 	u32 payload = rx->seg.payload_len, hdr_len = rx->seg.hdr_len;
 	u32 len = rx->seg.len, fpdu_len = weft_fpdu_len(len);
 	const struct weft_mr *mr = rx->place.access.mr;
-	struct weft_inbound *m;
 	u64 at = weft_template_place(&rx->seg);
 	bool tagged = rx->seg.ddp.tagged, crc = rx->framer.crc_used;
 	u32 fpdus, most;
@@ -175,9 +173,7 @@ static noinline u32 segment_take_row(struct weft_rx *rx, struct weft_packet *p, 
 		rx->place.read->got += payload;
 		break;
 	default:
-		m = weft_window_at(&rx->sends, rx->seg.ddp.msn);
-		m->len += payload;
-		m->kept = false;
+		weft_inbound_grow(weft_window_at(&rx->sends, rx->seg.ddp.msn), payload);
 	}
 	return offset;
 }

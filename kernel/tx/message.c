@@ -189,7 +189,7 @@ enum tx_taken {
 };
 
 /* Takes the next work request from the send ring, and does it or makes a message of it. */
-static enum tx_taken tx_take_request(struct weft_tx *tx)
+static enum tx_taken tx_next_request(struct weft_tx *tx)
 {
 	struct weft_qp *qp = tx->qp;
 	struct weft_request *w;
@@ -364,7 +364,7 @@ bool weft_tx_next_msg(struct weft_tx *tx)
 	if (tx->prefer_response && tx_next_response(tx))
 		return true;
 	do {
-		taken = tx_take_request(tx);
+		taken = tx_next_request(tx);
 	} while (taken == TX_TOOK_LOCAL);
 	return taken == TX_TOOK_MESSAGE || (!tx->prefer_response && tx_next_response(tx));
 }
