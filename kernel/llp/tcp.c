@@ -18,20 +18,6 @@
 
 /* --- callbacks --- */
 
-/*
- * Returns the stream of a socket, or NULL. A connection that is not accepted yet has the listener's
- * callbacks but no stream, and a BPF program may have put it into a sockmap, which marks the
- * socket's data. In an RCU read side section.
- */
-static struct weft_llp *llp_tcp_stream(const struct sock *sk)
-{
-	uintptr_t data = (uintptr_t)rcu_dereference(__sk_user_data(sk));
-
-	if (data & (SK_USER_DATA_BPF | SK_USER_DATA_PSOCK))
-		return NULL;
-	return (struct weft_llp *)(data & SK_USER_DATA_PTRMASK);
-}
-
 /* Raises the writable event, or the changed event. */
 static void llp_tcp_tell(struct sock *sk, bool writable)
 {
@@ -40,7 +26,7 @@ static void llp_tcp_tell(struct sock *sk, bool writable)
 	/* The lock keeps the stream alive; RCU only satisfies the core's accessor. */
 	read_lock_bh(&sk->sk_callback_lock);
 	rcu_read_lock();
-	llp = llp_tcp_stream(sk);
+	llp = weft_tcp_stream(sk);
 	if (llp && writable)
 		llp->ops->writable(llp);
 	else if (llp)
@@ -53,18 +39,6 @@ static void llp_tcp_tell(struct sock *sk, bool writable)
 static void llp_tcp_connection_ready(struct sock *sk)
 {
 	llp_tcp_tell(sk, false);
-}
-
-/* Called under the socket lock, which llp_tcp_close() takes. */
-static void llp_tcp_data_ready(struct sock *sk)
-{
-	struct weft_llp *llp;
-
-	rcu_read_lock();
-	llp = llp_tcp_stream(sk);
-	if (llp)
-		weft_tcp_arrived(container_of(llp, struct weft_tcp, llp));
-	rcu_read_unlock();
 }
 
 static void llp_tcp_write_space(struct sock *sk)
@@ -87,7 +61,7 @@ static void llp_tcp_state_change(struct sock *sk)
 	struct weft_llp *llp;
 
 	rcu_read_lock();
-	llp = llp_tcp_stream(sk);
+	llp = weft_tcp_stream(sk);
 	if (llp && sk->sk_state != TCP_LISTEN)
 		weft_tcp_read_put_off(container_of(llp, struct weft_tcp, llp));
 	rcu_read_unlock();
@@ -135,7 +109,7 @@ static struct weft_llp *llp_tcp_new(struct socket *sock,
 	if (free) {
 		/* Otherwise TCP drops an urgent byte at the read position. */
 		sock_set_flag(sk, SOCK_URGINLINE);
-		sk->sk_data_ready = llp_tcp_data_ready;
+		sk->sk_data_ready = weft_tcp_data_ready;
 		sk->sk_write_space = llp_tcp_write_space;
 		sk->sk_state_change = llp_tcp_state_change;
 		__rcu_assign_sk_user_data_with_flags(sk, &tcp->llp, SK_USER_DATA_NOCOPY);

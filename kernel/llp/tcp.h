@@ -53,7 +53,8 @@ struct weft_tcp {
 
 /* --- tcp_data.c: when packets are read --- */
 
-void weft_tcp_arrived(struct weft_tcp *tcp);
+struct weft_llp *weft_tcp_stream(const struct sock *sk);
+void weft_tcp_data_ready(struct sock *sk);
 void weft_tcp_read_put_off(struct weft_tcp *tcp);
 void weft_tcp_late(struct tasklet_struct *late);
 void weft_tcp_later(struct timer_list *later);

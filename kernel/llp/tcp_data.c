@@ -10,6 +10,20 @@
 
 /* --- when packets are read --- */
 
+/*
+ * Returns the stream of a socket, or NULL. A connection that is not accepted yet has the listener's
+ * callbacks but no stream, and a BPF program may have put it into a sockmap, which marks the
+ * socket's data. In an RCU read side section.
+ */
+struct weft_llp *weft_tcp_stream(const struct sock *sk)
+{
+	uintptr_t data = (uintptr_t)rcu_dereference(__sk_user_data(sk));
+
+	if (data & (SK_USER_DATA_BPF | SK_USER_DATA_PSOCK))
+		return NULL;
+	return (struct weft_llp *)(data & SK_USER_DATA_PTRMASK);
+}
+
 /* Reads the packets that were put off, or all if the owner is resumed. Softirq or process. */
 void weft_tcp_read_put_off(struct weft_tcp *tcp)
 {
@@ -65,19 +79,27 @@ void weft_tcp_resume(struct weft_llp *llp)
 }
 
 /*
- * The stream has bytes, or has ended. TCP acknowledges each packet that is read at once, because
- * its bytes make room, and an acknowledgment costs either end as much as a packet. A card delivers
- * several packets at once, so those of a large message wait for the tasklet and are acknowledged
- * together. If the processor has to run another thread, the tasklet would run in a thread as well:
- * two switches for nothing. With threaded NAPI and busy polling nothing is put off.
+ * The stream has bytes, or has ended. Called under the socket lock, which llp_tcp_close() takes.
+ *
+ * TCP acknowledges each packet that is read at once, because its bytes make room, and an
+ * acknowledgment costs either end as much as a packet. A card delivers several packets at once, so
+ * those of a large message wait for the tasklet and are acknowledged together. If the processor has
+ * to run another thread, the tasklet would run in a thread as well: two switches for nothing. With
+ * threaded NAPI and busy polling nothing is put off.
  */
-void weft_tcp_arrived(struct weft_tcp *tcp)
+void weft_tcp_data_ready(struct sock *sk)
 {
-	struct sock *sk = tcp->llp.sock->sk;
 	u32 unread = tcp_sk(sk)->rcv_nxt - tcp_sk(sk)->copied_seq;
+	struct weft_llp *llp;
+	struct weft_tcp *tcp;
 	bool late = false;
 
+	rcu_read_lock();
+	llp = weft_tcp_stream(sk);
+	if (!llp)
+		goto unlock;
 	sock_owned_by_me(sk);
+	tcp = container_of(llp, struct weft_tcp, llp);
 	if (weft_rule(WEFT_RULE_PUT_OFF) && in_serving_softirq() && unread >= WEFT_TCP_LARGE &&
 	    unread <= WEFT_TCP_MOST && !tcp->at_once && !tcp_epollin_ready(sk, INT_MAX)) {
 		if (tcp->put_off)
@@ -91,8 +113,10 @@ void weft_tcp_arrived(struct weft_tcp *tcp)
 		WRITE_ONCE(tcp->put_off, tcp->put_off + 1);
 		tasklet_schedule(&tcp->late);
 	} else {
-		tcp->llp.ops->readable(&tcp->llp);
+		llp->ops->readable(llp);
 	}
+unlock:
+	rcu_read_unlock();
 }
 
 void weft_tcp_lock(struct weft_llp *llp)

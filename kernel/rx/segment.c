@@ -35,9 +35,7 @@ static inline enum weft_rx_verdict segment_begin(void *ctx, const u8 *head, u32 
 	struct weft_rx *rx = ctx;
 
 	rx->seg.len = len;
-	if (weft_template_fits(&rx->seg, head, have)) {
-		weft_template_follow(&rx->seg, head);
-	} else {
+	if (!weft_template_follow(&rx->seg, head, have)) {
 		memcpy(rx->seg.hdr, head, sizeof(rx->seg.hdr));
 		if (!segment_decode(rx, have))
 			return WEFT_RX_BAD;

@@ -188,8 +188,8 @@ struct weft_request *weft_tx_take_request(struct weft_tx *tx, u64 *total)
 	struct weft_wr_error why;
 	struct weft_request *w;
 	int pending;
+	bool fence, good;
 	u32 blocks;
-	bool good;
 
 	lockdep_assert_held(&qp->tx_lock.mutex);
 	pending = weft_ring_pending(&qp->sq);
@@ -213,9 +213,9 @@ struct weft_request *weft_tx_take_request(struct weft_tx *tx, u64 *total)
 		weft_tx_fail(tx, w, &why);
 		return NULL;
 	}
-	if (weft_reads_outstanding(&qp->reads) &&
-	    ((wr->flags & WEFT_WR_FENCE) ||
-	     (weft_op_answered(wr->opcode) && weft_reads_full(&qp->reads))))
+	fence = wr->flags & WEFT_WR_FENCE;
+	if ((fence || weft_op_answered(wr->opcode)) && weft_reads_outstanding(&qp->reads) &&
+	    (fence || weft_reads_full(&qp->reads)))
 		return NULL;
 	weft_tx_copy_blocks(tx, 1, blocks - 1);
 

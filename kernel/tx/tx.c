@@ -28,13 +28,16 @@ static enum weft_tx_stop tx_extend(struct weft_tx *tx)
 	const struct ib_ucontext *payer = tx->qp->owner;
 	u32 rest = weft_plan_rest(tx->msg.hdr.tagged, tx->msg.left);
 	bool lend = tx->msg.lend && !tx->msg.local;
-	bool join = !lend && weft_batch_may_join(batch, rest);
+	bool join = false;
 	struct weft_fpdu fpdu;
 	struct weft_chunk *c;
 	u32 train = 0, need, from;
 
-	if (!join && weft_batch_is_full(batch, lend))
-		return WEFT_TX_FULL;
+	if (lend || batch->lent) {
+		join = !lend && weft_batch_may_join(batch, rest);
+		if (!join && weft_batch_is_full(batch, lend))
+			return WEFT_TX_FULL;
+	}
 	if (unlikely(tx->marked))
 		rest = weft_marker_spread(batch->laid_out, rest);
 	need = lend ? WEFT_LOAN_FRAME : min(rest, batch->room);

@@ -332,18 +332,18 @@ static inline bool weft_template_decode(struct weft_template *t, u32 have, bool 
 	return true;
 }
 
-/* Returns true if @next, of which @have bytes are present, has a header of the same kind. */
-static inline bool weft_template_fits(const struct weft_template *t, const u8 *next, u32 have)
+/*
+ * Switches to @next, WEFT_DDP_MAX_LEN bytes, if it has a header of the same kind. The header is in
+ * the first @have bytes, and @t->len is set. Else returns false.
+ */
+static inline bool weft_template_follow(struct weft_template *t, const u8 *next, u32 have)
 {
-	return t->known && have >= t->hdr_len && weft_ddp_alike(t->hdr, next);
-}
-
-/* Switches to @next, WEFT_DDP_MAX_LEN bytes for which weft_template_fits(); @t->len is set. */
-static inline void weft_template_follow(struct weft_template *t, const u8 *next)
-{
+	if (!t->known || have < t->hdr_len || !weft_ddp_alike(t->hdr, next))
+		return false;
 	memcpy(t->hdr, next, sizeof(t->hdr));
 	weft_ddp_decode_place(t->hdr, &t->ddp);
 	t->payload_len = t->len - t->hdr_len;
+	return true;
 }
 
 static inline u64 weft_template_place(const struct weft_template *t)

@@ -47,9 +47,8 @@ TEST_P(Template, FollowsAsDecodingWould) {
   EXPECT_EQ(weft_template_place(&t), 5000U);
 
   const Head next = head(tagged, 6000, true);
-  ASSERT_TRUE(weft_template_fits(&t, next.data(), next.size()));
   t.len = weft_ddp_hdr_len(tagged) + 24;
-  weft_template_follow(&t, next.data());
+  ASSERT_TRUE(weft_template_follow(&t, next.data(), next.size()));
   const weft_template decoded = known(next, 24);
   EXPECT_EQ(t.payload_len, decoded.payload_len);
   EXPECT_EQ(t.hdr_len, decoded.hdr_len);
@@ -63,12 +62,12 @@ TEST_P(Template, FitsWhatIsOfItsKind) {
   const bool tagged = GetParam();
   weft_template t = known(head(tagged, 5000, false), 1000);
   const Head next = head(tagged, 6000, false);
-  EXPECT_TRUE(weft_template_fits(&t, next.data(), t.hdr_len));
-  EXPECT_FALSE(weft_template_fits(&t, next.data(), t.hdr_len - 1)) << "a part of a header";
-  EXPECT_TRUE(weft_template_fits(&t, head(tagged, 1, false).data(), next.size())) << "anywhere";
-  EXPECT_FALSE(weft_template_fits(&t, head(!tagged, 6000, false).data(), next.size()));
+  EXPECT_TRUE(weft_template_follow(&t, next.data(), t.hdr_len));
+  EXPECT_FALSE(weft_template_follow(&t, next.data(), t.hdr_len - 1)) << "a part of a header";
+  EXPECT_TRUE(weft_template_follow(&t, head(tagged, 1, false).data(), next.size())) << "anywhere";
+  EXPECT_FALSE(weft_template_follow(&t, head(!tagged, 6000, false).data(), next.size()));
   t.known = false;
-  EXPECT_FALSE(weft_template_fits(&t, next.data(), next.size()));
+  EXPECT_FALSE(weft_template_follow(&t, next.data(), next.size()));
 }
 
 // The next message of a queue is of its kind, too.
@@ -76,8 +75,7 @@ TEST_P(Template, FollowsToTheNextMessage) {
   const bool tagged = GetParam();
   weft_template t = known(head(tagged, 5000, true), 1000);
   const Head next = head(tagged, 0, true, 8);
-  ASSERT_TRUE(weft_template_fits(&t, next.data(), next.size()));
-  weft_template_follow(&t, next.data());
+  ASSERT_TRUE(weft_template_follow(&t, next.data(), next.size()));
   const weft_template decoded = known(next, 1000);
   EXPECT_EQ(t.ddp.msn, decoded.ddp.msn);
   EXPECT_EQ(weft_template_place(&t), 0U);
@@ -89,7 +87,7 @@ TEST_P(Template, Advances) {
   weft_template t = known(head(tagged, 5000, false), 1000);
   weft_template_advance(&t, 3000);
   EXPECT_EQ(0, std::memcmp(t.hdr, known(head(tagged, 8000, false), 1000).hdr, t.hdr_len));
-  EXPECT_TRUE(weft_template_fits(&t, head(tagged, 9000, true).data(), t.hdr_len));
+  EXPECT_TRUE(weft_template_follow(&t, head(tagged, 9000, true).data(), t.hdr_len));
 }
 
 TEST_P(Template, ShowsAWrongHeaderOnlyWhole) {
@@ -102,7 +100,7 @@ TEST_P(Template, ShowsAWrongHeaderOnlyWhole) {
   t.len = weft_ddp_hdr_len(tagged) + 8;
   EXPECT_FALSE(weft_template_decode(&t, WEFT_DDP_MAX_LEN, false, &err));
   EXPECT_EQ(t.hdr_len, weft_ddp_hdr_len(tagged));
-  EXPECT_FALSE(weft_template_fits(&t, t.hdr, sizeof(t.hdr))) << "what is wrong is no pattern";
+  EXPECT_FALSE(weft_template_follow(&t, t.hdr, sizeof(t.hdr))) << "what is wrong is no pattern";
   EXPECT_FALSE(weft_template_decode(&t, weft_ddp_hdr_len(tagged) - 1, false, &err));
   EXPECT_EQ(t.hdr_len, 0U);
   EXPECT_FALSE(weft_template_decode(&t, 0, false, &err));
