@@ -50,10 +50,7 @@ static inline void weft_streak_sent(struct weft_streak *s)
 
 static inline void weft_streak_received(struct weft_streak *s)
 {
-	u32 length = READ_ONCE(s->length);
-
-	if (length)
-		WRITE_ONCE(s->length, length / 2);
+	WRITE_ONCE(s->length, READ_ONCE(s->length) / 2);
 }
 
 /* --- the queue --- */

@@ -127,7 +127,8 @@ enum weft_rx_verdict weft_rx_deliver(struct weft_rx *rx)
 
 	weft_qp_assert_locked(qp);
 	weft_access_yield(&rx->place.access);
-	weft_streak_received(&qp->scq->streak);
+	if (READ_ONCE(qp->scq->streak.length))
+		weft_streak_received(&qp->scq->streak);
 	switch (rx->seg.ddp.opcode) {
 	case WEFT_RDMAP_WRITE:
 		/* A Write makes no completion here. */
