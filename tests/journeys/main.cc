@@ -17,9 +17,8 @@ constexpr std::size_t kLength = 65536;
 
 void note(const char* text) {
   std::ofstream record("/sys/kernel/debug/weft_journey");
-  if (!(record << text << '\n' << std::flush)) {
+  if (!(record << text << '\n' << std::flush))
     throw Failure("the kernel's record of functions cannot be written");
-  }
 }
 
 // As Connector::connect(), with the initiator's and the responder's part noted.
@@ -55,9 +54,8 @@ int main(int argc, char** argv) {
     app.read();
     const rdma::Connector connector({"B", ""}, {"A", "10.0.0.1"});
     const rdma::Pair pair = rdma::connect(connector);
-    for (int i = 0; i < rdma::kSends; ++i) {
+    for (int i = 0; i < rdma::kSends; ++i)
       rdma::send(pair);
-    }
     rdma::note("send");
     rdma::send(pair);
     rdma::note("");

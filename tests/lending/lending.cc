@@ -105,9 +105,8 @@ class End {
   // Returns true if a completion comes within this many milliseconds.
   static bool await(ibv_cq* cq, ibv_wc& wc, int limit) {
     for (int waited = 0; !poll(cq, wc); ++waited) {
-      if (waited >= limit) {
+      if (waited >= limit)
         return false;
-      }
       usleep(1000);
     }
     return true;
@@ -130,9 +129,8 @@ constexpr int kPatience = 120 * 1000;
 class Client {
  public:
   explicit Client(const char* address, bool huge = false) : end_(End::create(address, 0), huge) {
-    for (unsigned i = 0; i < kNotes; ++i) {
+    for (unsigned i = 0; i < kNotes; ++i)
       end_.receive(end_.note_in(i), sizeof(Note), i);
-    }
     must(rdma_connect(id(), nullptr), "rdma_connect");
     ibv_wc wc{};
     require(End::await(id()->recv_cq, wc, kPatience) && wc.status == IBV_WC_SUCCESS,
@@ -143,14 +141,12 @@ class Client {
 
   void run(std::uint64_t messages, std::uint64_t window = kSlots) {
     for (const std::uint64_t last = posted_ + messages; posted_ < last;) {
-      while (posted_ - acknowledged_ >= window || posted_ - completed_ >= window) {
+      while (posted_ - acknowledged_ >= window || posted_ - completed_ >= window)
         step();
-      }
       post(posted_ % 3 == 2 || posted_ + 1 == last || window == 1);
     }
-    while (acknowledged_ < posted_ || completed_ < posted_) {
+    while (acknowledged_ < posted_ || completed_ < posted_)
       step();
-    }
   }
 
   // Nothing completes while the cable is cut, though TCP has room for all of it.
@@ -158,19 +154,17 @@ class Client {
     require_zero(std::system(cut), "cutting the cable");
     hang();
     ibv_wc wc{};
-    if (End::await(id()->send_cq, wc, 4000)) {
+    if (End::await(id()->send_cq, wc, 4000))
       throw Failure("work request " + std::to_string(wc.wr_id) + " completed with status " +
                     std::to_string(wc.status) + " while its bytes could not be at the peer");
-    }
   }
 
   rdma_cm_id* id() const { return end_.id(); }
 
   // Posts what cannot arrive now.
   void hang() {
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 3; ++i)
       post(true);
-    }
   }
 
   void mend(const char* mend) {
@@ -184,9 +178,8 @@ class Client {
     const std::size_t size = size_of(number);
     const std::size_t start = start_of(number);
     std::uint8_t* payload = end_.slot(number) + start;
-    for (std::size_t at = 0; at < size; ++at) {
+    for (std::size_t at = 0; at < size; ++at)
       payload[at] = byte_of(number, at);
-    }
     // In one to four pieces of odd lengths.
     std::vector<ibv_sge> pieces(1 + number % 4);
     std::size_t done = 0;
@@ -200,9 +193,8 @@ class Client {
     work.send_flags = signaled ? IBV_SEND_SIGNALED : 0;
     work.aim(server_.address + (number % kSlots) * kSlot, server_.rkey);
     require_zero(rdma::post(id()->qp, work), "ibv_post_send");
-    if (is_write(number)) {
+    if (is_write(number))
       end_.send_note(number, {.number = number, .address = 0, .rkey = 0}, false);
-    }
   }
 
   void step() {
@@ -211,9 +203,8 @@ class Client {
       require(wc.status == IBV_WC_SUCCESS,
               std::string("work request failed: ") + ibv_wc_status_str(wc.status));
       // It and all before it are the program's again.
-      for (; completed_ <= wc.wr_id; ++completed_) {
+      for (; completed_ <= wc.wr_id; ++completed_)
         std::memset(end_.slot(completed_), 0xee, size_of(completed_) + start_of(completed_));
-      }
       return;
     }
     if (End::await(id()->recv_cq, wc, waiting_ < kPatience ? 1 : 0)) {
@@ -249,15 +240,13 @@ void serve(Simple connection) {
   rdma_cm_id* const id = end.id();
   // Receives in the order in which the messages come: sends have a slot, writes a note.
   const auto expect = [&](std::uint64_t number) {
-    if (is_write(number)) {
+    if (is_write(number))
       end.receive(end.note_in(number), sizeof(Note), number);
-    } else {
+    else
       end.receive(end.slot(number), kSlot, number);
-    }
   };
-  for (std::uint64_t i = 0; i < kSlots; ++i) {
+  for (std::uint64_t i = 0; i < kSlots; ++i)
     expect(i);
-  }
   must(rdma_accept(id, nullptr), "rdma_accept");
   const auto address = reinterpret_cast<std::uintptr_t>(end.slot(0));
   end.send_note(0, {.number = 0, .address = address, .rkey = end.mr()->rkey}, true);
@@ -267,21 +256,18 @@ void serve(Simple connection) {
       while (poll(id->send_cq, wc)) {
       }
     }
-    if (wc.status != IBV_WC_SUCCESS) {
+    if (wc.status != IBV_WC_SUCCESS)
       return;
-    }
     const std::size_t size = size_of(number);
     require(wc.wr_id == number, "receives complete out of order");
     require(is_write(number) || wc.byte_len == size,
             "a message of " + std::to_string(wc.byte_len) + " bytes, not " + std::to_string(size));
     const std::uint8_t* payload = end.slot(number);
-    for (std::size_t at = 0; at < size; ++at) {
-      if (payload[at] != byte_of(number, at)) {
+    for (std::size_t at = 0; at < size; ++at)
+      if (payload[at] != byte_of(number, at))
         throw Failure("message " + std::to_string(number) + " of " + std::to_string(size) +
                       " bytes is wrong from byte " + std::to_string(at) +
                       " on: " + std::to_string(payload[at]));
-      }
-    }
     expect(number + kSlots);
     end.send_note(number + 1, {.number = number, .address = 0, .rkey = 0}, number % 8 == 0);
     while (poll(id->send_cq, wc)) {
@@ -316,21 +302,18 @@ void listen_for_ever(const char* address) {
     must(rdma_migrate_id(clients.back().id(), channel), "rdma_migrate_id");
   }
   clients.front().hold(cut);
-  for (Client& client : clients) {
+  for (Client& client : clients)
     client.hang();
-  }
   std::puts("held");
   std::fflush(stdout);
-  for (;;) {
+  for (;;)
     pause();
-  }
 }
 
 int run(int argc, char** argv) {
   const std::string mode = argc > 2 ? argv[1] : "";
-  if (mode == "server") {
+  if (mode == "server")
     listen_for_ever(argv[2]);
-  }
   if (mode == "client" && (argc == 4 || (argc == 5 && argv[4] == std::string("huge")))) {
     Client(argv[2], argc == 5).run(std::strtoull(argv[3], nullptr, 10));
     return 0;
@@ -339,9 +322,8 @@ int run(int argc, char** argv) {
     Client(argv[2]).run(std::strtoull(argv[3], nullptr, 10), 1);
     return 0;
   }
-  if (mode == "leave" && argc == 5) {
+  if (mode == "leave" && argc == 5)
     leave(argv[2], argv[3], std::strtoul(argv[4], nullptr, 10));
-  }
   if (mode == "hold" && argc == 5) {
     Client client(argv[2]);
     client.run(40);

@@ -22,11 +22,9 @@ std::string to_string(const Transfer& transfer) {
                                                     {IBV_SEND_SOLICITED, " solicited"},
                                                     {IBV_SEND_FENCE, " fence"},
                                                     {IBV_SEND_INLINE, " inline"}};
-  for (const auto& [flag, name] : names) {
-    if ((transfer.flags & flag) != 0) {
+  for (const auto& [flag, name] : names)
+    if ((transfer.flags & flag) != 0)
       text += name;
-    }
-  }
   return text;
 }
 
@@ -38,34 +36,29 @@ void Chain::add(const Transfer& transfer) {
               .seed = ++seed};
   entry.work.wr_id = Endpoint::new_wr_id();
   entry.work.send_flags = transfer.flags;
-  if (transfer.opcode != IBV_WR_SEND) {
+  if (transfer.opcode != IBV_WR_SEND)
     entry.work.aim(to_.memory().address(transfer.remote.at(0).offset), to_.memory().mr()->rkey);
-  }
   const bool is_read = transfer.opcode == IBV_WR_RDMA_READ;
   Memory& source = is_read ? to_.memory() : from_.memory();
   Memory& target = is_read ? from_.memory() : to_.memory();
   const Layout& source_layout = is_read ? transfer.remote : transfer.local;
   const Layout& target_layout = is_read ? transfer.local : transfer.remote;
-  if (transfer.fresh_source) {
+  if (transfer.fresh_source)
     source.fill(source_layout, entry.seed);
-  }
   target.expect(target_layout, source.gather(source_layout));
-  if (transfer.opcode == IBV_WR_SEND) {
+  if (transfer.opcode == IBV_WR_SEND)
     entry.receive = to_.post_recv(transfer.remote);
-  }
   if ((transfer.flags & IBV_SEND_INLINE) != 0) {
     // Inline payload needs no key, so whoever looks at it is wrong.
-    for (ibv_sge& sge : entry.work.pieces) {
+    for (ibv_sge& sge : entry.work.pieces)
       sge.lkey = 0xbad0bad0;
-    }
   }
   entries_.push_back(std::move(entry));
 }
 
 void Chain::post() {
-  for (std::size_t at = 1; at < entries_.size(); ++at) {
+  for (std::size_t at = 1; at < entries_.size(); ++at)
     entries_[at - 1].work.next = &entries_[at].work;
-  }
   ibv_send_wr* bad = nullptr;
   const int error = entries_.empty() ? 0 : ibv_post_send(from_.qp(), &entries_.front().work, &bad);
   if (error != 0) {
@@ -74,11 +67,9 @@ void Chain::post() {
                             " work requests failed at number " +
                             std::to_string(failed - entries_.begin()));
   }
-  for (const Entry& entry : entries_) {
-    if ((entry.transfer.flags & IBV_SEND_INLINE) != 0 && entry.transfer.fresh_source) {
+  for (const Entry& entry : entries_)
+    if ((entry.transfer.flags & IBV_SEND_INLINE) != 0 && entry.transfer.fresh_source)
       from_.memory().fill(entry.transfer.local, ~entry.seed);
-    }
-  }
 }
 
 void Chain::complete() {
@@ -95,21 +86,17 @@ void Chain::complete() {
     marker = from_.post_send(Work(IBV_WR_SEND));
   };
   const bool reads_first = from_.is_siw();  // which completes a send before the read in front of it
-  if (!told_of_all && !reads_first) {
+  if (!told_of_all && !reads_first)
     mark();
-  }
   for (const Entry& entry : entries_) {
-    if ((entry.transfer.flags & IBV_SEND_SIGNALED) != 0) {
+    if ((entry.transfer.flags & IBV_SEND_SIGNALED) != 0)
       from_.expect_send(entry.work.wr_id, completed_as(entry.transfer.opcode));
-    }
-    if (entry.transfer.opcode == IBV_WR_SEND) {
+    if (entry.transfer.opcode == IBV_WR_SEND)
       to_.expect_recv(entry.receive, size_of(entry.transfer.local));
-    }
   }
   if (!told_of_all) {
-    if (reads_first) {
+    if (reads_first)
       mark();
-    }
     to_.expect_recv(marker_receive, 0);
     from_.expect_send(marker, IBV_WC_SEND);
   }
@@ -117,12 +104,10 @@ void Chain::complete() {
 
 void Chain::check() const {
   for (const Entry& entry : entries_) {
-    if (!entry.transfer.local.empty()) {
+    if (!entry.transfer.local.empty())
       from_.memory().check(entry.transfer.local, from_.name());
-    }
-    if (!entry.transfer.remote.empty()) {
+    if (!entry.transfer.remote.empty())
       to_.memory().check(entry.transfer.remote, to_.name());
-    }
   }
 }
 

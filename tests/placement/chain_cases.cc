@@ -55,9 +55,8 @@ void mixed_chains(Suite& suite) {
                     for (std::uint32_t at = 0; at < length; ++at) {
                       const ibv_wr_opcode opcode = kOpcodes.at(at % kOpcodes.size());
                       // siw completes a send before the read in front of it.
-                      if (opcode != IBV_WR_RDMA_READ || !pair.client->is_siw()) {
+                      if (opcode != IBV_WR_RDMA_READ || !pair.client->is_siw())
                         chain.add(simple(opcode, local, remote, size + at));
-                      }
                     }
                   });
                 });
@@ -106,9 +105,8 @@ void outstanding_reads(Suite& suite) {
       const Pair& pair = suite.pair();
       for (unsigned round = 0; round < 2; ++round) {
         one_chain(pair, [&](Chain& chain, Placer& local, Placer& remote) {
-          for (unsigned at = 0; at < 100; ++at) {
+          for (unsigned at = 0; at < 100; ++at)
             chain.add(simple(IBV_WR_RDMA_READ, local, remote, size + at % 7));
-          }
         });
       }
     });
@@ -172,9 +170,8 @@ void both_directions(Suite& suite) {
                 });
     }
   }
-  if (suite.siw()) {
+  if (suite.siw())
     return;  // it completes a send before the read in front of it
-  }
   suite.run("writes one way, reads the other, sends both ways", [&] {
     Pair& pair = suite.pair();
     Chain forth(*pair.client, *pair.server);
@@ -241,12 +238,10 @@ void random_chains(Suite& suite, unsigned rounds) {
                   transfer.flags |= suite.random(2) != 0 ? unsigned{IBV_SEND_SIGNALED} : 0U;
                   transfer.flags |= suite.random(4) == 0 ? unsigned{IBV_SEND_FENCE} : 0U;
                   transfer.flags |= suite.random(4) == 0 ? unsigned{IBV_SEND_SOLICITED} : 0U;
-                  if (!is_read && size <= from.cap().max_inline_data && suite.random(2) != 0) {
+                  if (!is_read && size <= from.cap().max_inline_data && suite.random(2) != 0)
                     transfer.flags |= IBV_SEND_INLINE;
-                  }
-                  if (std::max(local.next(), remote.next()) + 1024 > from.memory().size()) {
+                  if (std::max(local.next(), remote.next()) + 1024 > from.memory().size())
                     break;
-                  }
                   chain.add(transfer);
                 }
                 chain.post();
@@ -260,9 +255,8 @@ void events(Suite& suite) {
   suite.run("a plain message raises no event on a queue armed for solicited ones", [&] {
     Pair& pair = suite.pair();
     Endpoint& server = *pair.server;
-    if (server.is_siw()) {
+    if (server.is_siw())
       return;  // which knows no solicited receive
-    }
     require_zero(ibv_req_notify_cq(server.recv_cq(), 1), "ibv_req_notify_cq");
     Chain plain(*pair.client, server);
     plain.add({IBV_WR_SEND, {{1, 100}}, {{1, 100}}});
@@ -286,9 +280,8 @@ void events(Suite& suite) {
       Chain chain(*pair.client, server);
       Placer local(0);
       Placer remote(0);
-      for (unsigned at = 0; at < 4; ++at) {
+      for (unsigned at = 0; at < 4; ++at)
         chain.add(simple(IBV_WR_SEND, local, remote, 10));
-      }
       chain.post();
       require(server.await_event(server.recv_cq(), kPatience), "no event");
       server.wait_with(Wait::kPoll);

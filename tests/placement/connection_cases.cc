@@ -42,9 +42,8 @@ void exchange(const Pair& pair) {
 
 void private_data(Suite& suite) {
   for (const std::size_t size : {0U, 1U, 4U, 63U, 128U, 196U, 251U, 255U}) {
-    if (suite.siw() && size > 251) {
+    if (suite.siw() && size > 251)
       continue;  // with the four bytes of MPA 2 it counts modulo 256
-    }
     suite.run("private data of " + std::to_string(size) + " bytes, both ways", [&] {
       const Connector& connector = suite.connector();
       exchange(by_steps(connector, connector.resolved(), data_of(size, 1), data_of(size, 2)));
@@ -124,10 +123,9 @@ void disconnection(Suite& suite) {
   suite.run("disconnection in the middle of transfers completes every work request", [&] {
     const Pair pair = suite.connector().connect();
     constexpr std::uint32_t kSize = 1U << 20;
-    for (unsigned at = 0; at < 32; ++at) {
+    for (unsigned at = 0; at < 32; ++at)
       pair.client->post_send(pair.client->work(at % 2 == 0 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
                                                {{0, kSize}}, *pair.server, kSize));
-    }
     must(rdma_disconnect(pair.server->id()), "rdma_disconnect");
     bool flushed = false;
     for (unsigned at = 0; at < 32; ++at) {
@@ -147,12 +145,10 @@ void disconnection(Suite& suite) {
   });
   suite.run("16 connections at once", [&] {
     std::vector<Pair> pairs;
-    for (unsigned at = 0; at < 16; ++at) {
+    for (unsigned at = 0; at < 16; ++at)
       pairs.push_back(suite.connector().connect(Shape{.arena = 1U << 16}));
-    }
-    for (const Pair& pair : pairs) {
+    for (const Pair& pair : pairs)
       Chain::run(*pair.client, *pair.server, {IBV_WR_RDMA_WRITE, {{1, 3333}}, {{3, 3333}}});
-    }
   });
 }
 
@@ -161,9 +157,8 @@ void disconnection(Suite& suite) {
 void connection_cases(Suite& suite) {
   suite.group("private data", [&] { private_data(suite); });
   suite.group("rejection", [&] { rejection(suite); });
-  if (!suite.siw()) {
+  if (!suite.siw())
     suite.group("a source port shared", [&] { shared_source_port(suite); });
-  }
   suite.group("nobody there", [&] { nobody_there(suite); });
   if (!suite.siw()) {  // whose queue pairs tell no state
     suite.group("disconnection", [&] { disconnection(suite); });

@@ -30,9 +30,8 @@ void run_one(Suite& suite, const Transfer& transfer) {
 void sizes_and_offsets(Suite& suite, ibv_wr_opcode opcode) {
   for (const std::uint32_t size : kSizes) {
     for (const auto& [local, remote] : kOffsets) {
-      if (suite.siw() && opcode == IBV_WR_RDMA_READ && remote == 4093 && size <= 24) {
+      if (suite.siw() && opcode == IBV_WR_RDMA_READ && remote == 4093 && size <= 24)
         continue;  // answers with the wrong bytes of the first page
-      }
       run_one(suite, {opcode, {{kBase + local, size}}, {{kBase + remote, size}}});
     }
   }
@@ -54,15 +53,13 @@ Layout scattered(std::size_t count, std::size_t step, bool with_empty) {
 void gather_and_scatter(Suite& suite, ibv_wr_opcode opcode) {
   const Endpoint& client = *suite.pair().client;
   std::size_t most = client.cap().max_send_sge;
-  if (opcode == IBV_WR_RDMA_READ) {
+  if (opcode == IBV_WR_RDMA_READ)
     most = std::min(most, static_cast<std::size_t>(client.device().max_sge_rd));
-  }
   for (std::size_t count = 1; count <= most; ++count) {
     for (const std::size_t step : {1U, 2U, 101U, 713U, 4099U}) {
       for (const bool with_empty : {false, true}) {
-        if (with_empty && suite.siw()) {
+        if (with_empty && suite.siw())
           continue;  // follows a null pointer when it sends an empty SGE
-        }
         const Layout local = scattered(count, step, with_empty);
         const auto size = static_cast<std::uint32_t>(size_of(local));
         run_one(suite, {opcode, local, {{kBase + 5, size}}});
@@ -79,9 +76,8 @@ void scattered_receives(Suite& suite) {
         const Layout remote = scattered(count, step, with_empty);
         // A message that fills the receive, and one that ends in the middle of it.
         const auto full = static_cast<std::uint32_t>(size_of(remote));
-        for (const std::uint32_t size : {full, full / 2}) {
+        for (const std::uint32_t size : {full, full / 2})
           run_one(suite, {IBV_WR_SEND, {{kBase + 3, size}}, remote});
-        }
       }
     }
   }
@@ -97,19 +93,16 @@ void scattered_receives(Suite& suite) {
 
 void inline_payload(Suite& suite, ibv_wr_opcode opcode) {
   const std::uint32_t most = suite.pair().client->cap().max_inline_data;
-  if (most == 0) {
+  if (most == 0)
     throw Lacking("the device has no inline payload");
-  }
   const unsigned flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
-  for (std::uint32_t size = 0; size <= most; ++size) {
+  for (std::uint32_t size = 0; size <= most; ++size)
     run_one(suite, {opcode, {{kBase + 1, size}}, {{kBase + 3, size}}, flags});
-  }
   for (std::size_t count = 2; count <= suite.pair().client->cap().max_send_sge; ++count) {
     const Layout local = scattered(count, 1, !suite.siw());
     const auto size = static_cast<std::uint32_t>(size_of(local));
-    if (size <= most) {
+    if (size <= most)
       run_one(suite, {opcode, local, {{kBase + 3, size}}, flags});
-    }
   }
 }
 
@@ -123,9 +116,8 @@ void without_sges(Suite& suite) {
 }
 
 void larger_receive(Suite& suite) {
-  for (const std::uint32_t size : kSizes) {
+  for (const std::uint32_t size : kSizes)
     run_one(suite, {IBV_WR_SEND, {{kBase + 1, size}}, {{kBase + 2, size + 4099}}});
-  }
 }
 
 void from_the_responder(Suite& suite, ibv_wr_opcode opcode) {
@@ -151,10 +143,9 @@ void single_cases(Suite& suite) {
                 [&, opcode = opcode] { from_the_responder(suite, opcode); });
     suite.group(name + ": scatter/gather",
                 [&, opcode = opcode] { gather_and_scatter(suite, opcode); });
-    if (opcode != IBV_WR_RDMA_READ) {
+    if (opcode != IBV_WR_RDMA_READ)
       suite.group(name + ": inline payload",
                   [&, opcode = opcode] { inline_payload(suite, opcode); });
-    }
   }
   suite.group("send: into scattered receives", [&] { scattered_receives(suite); });
   suite.group("send: into larger receives", [&] { larger_receive(suite); });

@@ -30,31 +30,26 @@ class Link {
   // a part could not be had.
   bool open(Chance& chance) {
     pd_.reset(ibv_alloc_pd(id_->verbs));
-    if (pd_ == nullptr) {
+    if (pd_ == nullptr)
       return false;
-    }
     cq_.reset(
         ibv_create_cq(id_->verbs, static_cast<int>(16 + chance.below(64)), nullptr, nullptr, 0));
     mr_.reset(ibv_reg_mr(pd_.get(), bytes_.data(), kSize,
                          IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                              IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND));
-    if (cq_ == nullptr || mr_ == nullptr) {
+    if (cq_ == nullptr || mr_ == nullptr)
       return false;
-    }
-    if (chance.one_in(4)) {
+    if (chance.one_in(4))
       mw_.reset(ibv_alloc_mw(pd_.get(), IBV_MW_TYPE_1));
-    }
     own_ = {reinterpret_cast<std::uintptr_t>(bytes_.data()), mr_->rkey, kSize};
     ibv_qp_init_attr attributes = queue_pair(cq_.get(), 16, 8);
     attributes.cap.max_send_sge = attributes.cap.max_recv_sge = 2;
     attributes.cap.max_inline_data = 64;
-    if (rdma_create_qp(id_.get(), pd_.get(), &attributes) != 0) {
+    if (rdma_create_qp(id_.get(), pd_.get(), &attributes) != 0)
       return false;
-    }
     Receive receive({{own_.address, kSize, mr_->lkey}});
-    for (std::size_t left = chance.below(9); left > 0; --left) {
+    for (std::size_t left = chance.below(9); left > 0; --left)
       post(id_->qp, receive);
-    }
     return true;
   }
 
@@ -70,9 +65,8 @@ class Link {
 
   // The other end's memory is there.
   void found(const Event& news) {
-    if (news.private_data.size() >= sizeof(other_)) {
+    if (news.private_data.size() >= sizeof(other_))
       other_ = news.as<Place>();
-    }
   }
 
   // Posts some work of each kind, and looks at completions.
@@ -84,13 +78,11 @@ class Link {
                          .bind_info = {mr_.get(), own_.address, kSize, IBV_ACCESS_REMOTE_WRITE}};
         ibv_bind_mw(id_->qp, mw_.get(), &bind);
       }
-      if (chance.one_in(8)) {
+      if (chance.one_in(8))
         ibv_resize_cq(cq_.get(), static_cast<int>(16 + chance.below(200)));
-      }
-      if (chance.one_in(16)) {
+      if (chance.one_in(16))
         ibv_rereg_mr(mr_.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
-      }
     }
     poll();
   }
@@ -128,9 +120,8 @@ class Link {
       }
       case 3:
         // Its memory goes first.
-        if (mr_ != nullptr && ibv_dereg_mr(mr_.get()) == 0) {
+        if (mr_ != nullptr && ibv_dereg_mr(mr_.get()) == 0)
           static_cast<void>(mr_.release());
-        }
         break;
       case 4:
         rdma_disconnect(id_.get());
@@ -162,9 +153,8 @@ class Link {
     work.send_flags = chance.one_in(2) ? IBV_SEND_SIGNALED : 0;
     if (work.opcode == IBV_WR_SEND_WITH_INV) {
       work.invalidate_rkey = other_.key;
-      if (!chance.one_in(16)) {
+      if (!chance.one_in(16))
         work.opcode = IBV_WR_SEND;
-      }
     } else {
       work.aim(other_.address, other_.key);
       if (is_atomic(work.opcode)) {
@@ -172,9 +162,8 @@ class Link {
         work.wr.atomic.compare_add = 1;
       }
     }
-    if (small && work.opcode == IBV_WR_SEND) {
+    if (small && work.opcode == IBV_WR_SEND)
       work.send_flags |= IBV_SEND_INLINE;
-    }
     post(id_->qp, work);
   }
 
@@ -237,9 +226,8 @@ bool resolved(rdma_cm_id* id, const Address& address) {
 void connect_once(const Options& options, Chance& chance) {
   const Channel channel(rdma_create_event_channel());
   Identifier id = identifier_on(channel);
-  if (id == nullptr) {
+  if (id == nullptr)
     return;
-  }
   Link link(id.release());
   if (resolved(link.id(), options.address) && link.open(chance) && link.connect(chance)) {
     const auto news =
@@ -282,9 +270,8 @@ void hear(const Event& news, Links& links, Chance& chance) {
     return;
   }
   const auto link = std::ranges::find(links, news.id, &Link::id);
-  if (link == links.end()) {
+  if (link == links.end())
     return;
-  }
   if (news.type == RDMA_CM_EVENT_ESTABLISHED) {
     link->work(chance);
   } else if (!chance.one_in(8)) {
@@ -297,28 +284,23 @@ void serve_once(const Options& options, Chance& chance) {
   const Channel channel(rdma_create_event_channel());
   SocketAddress where = options.address.resolve();
   Identifier listener = identifier_on(channel);
-  if (listener == nullptr) {
+  if (listener == nullptr)
     return;
-  }
   Links links;
   if (rdma_bind_addr(listener.get(), where.get()) == 0 &&
       rdma_listen(listener.get(), static_cast<int>(1 + chance.below(64))) == 0) {
     count(kListens);
     const auto until = Clock::now() + chance.a_while();
-    while (Clock::now() < until) {
-      if (const auto news = next_news(channel.get(), Limit(1))) {
+    while (Clock::now() < until)
+      if (const auto news = next_news(channel.get(), Limit(1)))
         hear(*news, links, chance);
-      }
-    }
   } else {
     chance.nap();  // the device is gone, or the port still taken
   }
-  if (chance.one_in(2)) {
+  if (chance.one_in(2))
     listener.reset();
-  }
-  for (Link& link : links) {
+  for (Link& link : links)
     link.end(chance);
-  }
 }
 
 }  // namespace

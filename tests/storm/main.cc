@@ -21,10 +21,9 @@ struct Part {
 };
 
 void print_counts(const Options&) {
-  for (std::size_t at = 0; at < kCounts; ++at) {
+  for (std::size_t at = 0; at < kCounts; ++at)
     std::printf("%s %llu\n", kNames.at(at),
                 static_cast<unsigned long long>(counts().at(at).load()));
-  }
 }
 
 constexpr Part kParts[] = {
@@ -46,9 +45,8 @@ void live(const Options& options, void (*life)(const Options& options, Chance& c
     if (child == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       Chance own(seed);
-      for (std::size_t lives = 1 + own.below(20); lives > 0; --lives) {
+      for (std::size_t lives = 1 + own.below(20); lives > 0; --lives)
         life(options, own);
-      }
       _exit(0);
     }
     if (child < 0) {
@@ -80,9 +78,8 @@ int main(int argc, char** argv) {
                    "intrude: also connect to the ports of this table, /proc/PID/net/tcp");
     app.add_flag("--sctp", options.sctp, "intrude: by SCTP");
     void (*run)(const rdma::storm::Options&) = nullptr;
-    for (const auto& part : rdma::storm::kParts) {
+    for (const auto& part : rdma::storm::kParts)
       app.add_subcommand(part.name, part.what)->callback([&] { run = part.run; });
-    }
     app.read();
     rdma::storm::counts(file);
     run(options);

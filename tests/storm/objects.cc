@@ -26,10 +26,9 @@ void churn_regions(const Shared& all, Chance& chance, std::vector<char>& bytes) 
   Owned<ibv_mr> mr(ibv_reg_mr(all.pd.get(), bytes.data(), 1 + chance.below(bytes.size()), kAll));
   const Owned<ibv_mw> mw(
       ibv_alloc_mw(all.pd.get(), chance.one_in(2) ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2));
-  if (mr != nullptr) {
+  if (mr != nullptr)
     ibv_rereg_mr(mr.get(), IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, bytes.data(), bytes.size() / 2,
                  0);
-  }
   count(kObjects);
 }
 
@@ -37,9 +36,8 @@ void churn_pairs(const Shared& all, Chance& chance) {
   ibv_qp_init_attr wanted = queue_pair(all.cq.get(), 8, 8);
   wanted.srq = chance.one_in(2) ? all.srq.get() : nullptr;
   const Owned<ibv_qp> qp(ibv_create_qp(all.pd.get(), &wanted));
-  if (qp == nullptr) {
+  if (qp == nullptr)
     return;
-  }
   ibv_qp_attr to{};
   for (const ibv_qp_state state : {IBV_QPS_INIT, IBV_QPS_ERR, IBV_QPS_RESET}) {
     to.qp_state = state;
@@ -98,9 +96,8 @@ void churn_once(const Options& options, Chance& chance) {
   if (all.cq != nullptr && all.srq != nullptr) {
     const std::size_t turns = 1 + chance.below(100);
     std::array<std::jthread, 3> threads;
-    for (std::jthread& thread : threads) {
+    for (std::jthread& thread : threads)
       thread = std::jthread(churn_in, std::cref(all), options.seed + chance.below(1 << 30), turns);
-    }
   }
 }
 

@@ -32,10 +32,9 @@ std::vector<std::uint16_t> ports_in(const Options& options) {
     std::string local;
     std::string remote;
     std::string state;
-    if (fields >> number >> local >> remote >> state && state == "0A") {
+    if (fields >> number >> local >> remote >> state && state == "0A")
       ports.push_back(static_cast<std::uint16_t>(
           std::strtoul(local.substr(local.rfind(':') + 1).c_str(), nullptr, 16)));
-    }
   }
   return ports;
 }
@@ -45,9 +44,8 @@ Descriptor begin(const Options& options, std::uint16_t port) {
   const SocketAddress where = Address{options.address.host, port}.resolve();
   Descriptor made(socket(where.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
                          options.sctp ? IPPROTO_SCTP : IPPROTO_TCP));
-  if (!made || (::connect(made.number(), where.get(), where.length) != 0 && errno != EINPROGRESS)) {
+  if (!made || (::connect(made.number(), where.get(), where.length) != 0 && errno != EINPROGRESS))
     return {};
-  }
   count(kAttempts);
   return made;
 }
@@ -63,9 +61,8 @@ void say(int fd, Chance& chance) {
     length = 1 + chance.below(words.size());  // nonsense
     std::ranges::generate(words, [&] { return static_cast<char>(chance.below(256)); });
   }
-  if (send(fd, words.data(), length, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(length)) {
+  if (send(fd, words.data(), length, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(length))
     count(kRequests);
-  }
 }
 
 }  // namespace
@@ -79,11 +76,10 @@ void intrude(const Options& options) {
       ports = ports_in(options);
       chance.nap();
     }
-    if (Descriptor made = begin(options, ports[chance.below(ports.size())])) {
+    if (Descriptor made = begin(options, ports[chance.below(ports.size())]))
       open.push_back(std::move(made));
-    } else {
+    else
       usleep(1000);
-    }
     for (int times = 0; times < 2 && !open.empty(); ++times) {
       Descriptor& some = open[chance.below(open.size())];
       if (!chance.one_in(3) && open.size() <= kOpen) {

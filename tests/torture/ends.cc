@@ -29,9 +29,8 @@ void hold(const Options& options) {
       continue;  // nobody has come for a while
     }
     std::cout << "request" << std::endl;
-    if (options.breaks) {
+    if (options.breaks)
       rdma_reject(unanswered.back().id.get(), "no", 2);
-    }
   }
 }
 

@@ -32,9 +32,8 @@ enum Status {
 class Trigger {
  public:
   Trigger() : file_(open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC)) {
-    if (!file_) {
+    if (!file_)
       fail_errno("/proc/thread-self/fail-nth: this needs the kernel of make torture");
-    }
   }
 
   void arm(std::uint64_t nth) const {
@@ -73,9 +72,8 @@ void fail_allocations(std::uint64_t probability) {
 class Forced {
  public:
   Forced() : log_(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
-    if (lseek(log_.number(), 0, SEEK_END) < 0) {
+    if (lseek(log_.number(), 0, SEEK_END) < 0)
       fail_errno("/dev/kmsg");
-    }
   }
 
   // Which copy or allocation failed: its kind, and who called it, the innermost first.
@@ -87,12 +85,10 @@ class Forced {
     unsigned depth = 0;
     for (;;) {
       const ssize_t length = read(log_.number(), record.data(), record.size() - 1);
-      if (length < 0 && errno == EPIPE) {
+      if (length < 0 && errno == EPIPE)
         continue;  // it has wrapped; what is left comes next
-      }
-      if (length <= 0) {
+      if (length <= 0)
         return kind.append(" ").append(callers);
-      }
       // "PRIORITY,NUMBER,TIME,-;TEXT\n", and lines of keys and values.
       std::string text(record.data(), static_cast<std::size_t>(length));
       text = text.substr(0, text.find('\n'));
@@ -117,19 +113,15 @@ class Forced {
     const std::size_t end = text.find("+0x");
     const std::size_t begin = text.rfind(' ', end);
     if (end == std::string::npos || begin == std::string::npos ||
-        text.compare(end, 5, "+0x0/") == 0) {
+        text.compare(end, 5, "+0x0/") == 0)
       return;
-    }
     const std::string name = text.substr(begin + 1, end - begin - 1);
     for (const char* machinery :
-         {"stack", "trace", "should_fail", "asan", "print", "lock", "might"}) {
-      if (name.find(machinery) != std::string::npos) {
+         {"stack", "trace", "should_fail", "asan", "print", "lock", "might"})
+      if (name.find(machinery) != std::string::npos)
         return;
-      }
-    }
-    if (callers.find(" " + name + " ") == std::string::npos && depth++ < kDeepest) {
+    if (callers.find(" " + name + " ") == std::string::npos && depth++ < kDeepest)
       callers += "< " + name + " ";
-    }
   }
 
   Descriptor log_;
@@ -140,9 +132,8 @@ void settle_memory() {
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
   mallopt(M_MMAP_THRESHOLD, 64 << 20);
   void* room = std::malloc(4U << 20);
-  if (room != nullptr) {
+  if (room != nullptr)
     std::memset(room, 1, 4U << 20);
-  }
   std::free(room);
   mlockall(MCL_CURRENT);
 }
@@ -155,34 +146,29 @@ int live(const Scenario& scenario, const Options& options, std::uint64_t nth) {
     const Body body = scenario.prepare(options);
     settle_memory();
     const Trigger trigger;
-    if (nth != 0) {
+    if (nth != 0)
       trigger.arm(nth);
-    } else if (options.marked) {
+    else if (options.marked)
       mark();
-    }
-    if (options.probability != 0) {
+    if (options.probability != 0)
       fail_allocations(options.probability);
-    }
     try {
       body();
     } catch (const std::exception& error) {
       status = kFailed;
       said = error.what();
     }
-    if (!trigger.disarm() && nth != 0) {
+    if (!trigger.disarm() && nth != 0)
       status = status == kFailed ? kNotReady : kNoOccasion;
-    }
-    if (scenario.after) {
+    if (scenario.after)
       scenario.after();
-    }
   } catch (const std::exception& error) {
     said = error.what();
     status = kNotReady;
   }
-  if (status == kNotReady || (status == kFailed && nth == 0)) {
+  if (status == kNotReady || (status == kFailed && nth == 0))
     std::cout << "# " << scenario.name << (nth == 0 ? "" : ", and nothing was to fail") << ": "
               << said << '\n';
-  }
   return status;
 }
 
@@ -192,9 +178,8 @@ End run(const Scenario& scenario, const Options& options, std::uint64_t nth, mil
   if (end.stuck) {
     std::cout << "# " << scenario.name << ", " << nth << ": it cannot be killed; it is at\n";
     std::ifstream stack("/proc/" + std::to_string(child.pid()) + "/stack");
-    for (std::string line; std::getline(stack, line);) {
+    for (std::string line; std::getline(stack, line);)
       std::cout << "#   " << line << '\n';
-    }
   }
   return end;
 }
@@ -205,9 +190,8 @@ std::string resources() {
   FILE* output = popen("rdma res show 2>&1", "r");
   require(output != nullptr, "rdma res show does not run");
   std::array<char, 256> line{};
-  while (std::fgets(line.data(), line.size(), output) != nullptr) {
+  while (std::fgets(line.data(), line.size(), output) != nullptr)
     said += line.data();
-  }
   const int status = pclose(output);
   require(status == 0 && said.find("weft1") != std::string::npos,
           "rdma res show does not know weft1: " + said);
@@ -222,9 +206,8 @@ std::string left_over(const std::string& before) {
     usleep(300000);
     now = resources();
   }
-  if (now == before) {
+  if (now == before)
     return "";
-  }
   std::replace(now.begin(), now.end(), '\n', ' ');
   return "objects are left: " + now;
 }
@@ -240,14 +223,12 @@ struct Tally {
 std::string recovered(const Scenario& scenario, const Options& options, const std::string& before,
                       milliseconds limit) {
   std::string left = left_over(before);
-  if (!left.empty()) {
+  if (!left.empty())
     return left;
-  }
   const End normal = run(scenario, options, 0, limit * 4);
-  if (!normal.good()) {
+  if (!normal.good())
     return "without a failure it does not work any more (status " + std::to_string(normal.status) +
            ", signal " + std::to_string(normal.signal) + (normal.killed ? ", no end)" : ")");
-  }
   return "";
 }
 
@@ -266,17 +247,15 @@ void judge(const Scenario& scenario, std::uint64_t nth, const End& end, const Fo
     // event as read although its copy failed; ibv_destroy_cq() then waits until somebody has
     // acknowledged that event. Whatever else fails must be told.
     if (where.find("ucma_") == std::string::npos &&
-        where.find("ib_uverbs_event_read") == std::string::npos) {
+        where.find("ib_uverbs_event_read") == std::string::npos)
       tally.why = which + ": it waits, and what failed is neither rdma_cm's nor uverbs': " + where;
-    }
   }
-  if (end.stuck) {
+  if (end.stuck)
     tally.why = which + ": the process cannot be killed";
-  } else if (end.signal != 0) {
+  else if (end.signal != 0)
     tally.why = which + ": killed by signal " + std::to_string(end.signal);
-  } else if (end.status == kNotReady) {
+  else if (end.status == kNotReady)
     tally.why = which + ": it failed where nothing was to fail";
-  }
 }
 
 void fail_each(const Scenario& scenario, const Options& options) {
@@ -297,23 +276,19 @@ void fail_each(const Scenario& scenario, const Options& options) {
   for (std::uint64_t nth = options.first; tally.why.empty(); nth += options.step) {
     const Forced forced;
     const End end = run(scenario, options, nth, limit);
-    if (end.status == kNoOccasion) {
+    if (end.status == kNoOccasion)
       break;
-    }
     judge(scenario, nth, end, forced, tally);
-    if (nth > kMost) {
+    if (nth > kMost)
       tally.why = "there is no end to its occasions";
-    }
     if (tally.why.empty() && tally.occasions % kBetweenChecks == 0) {
       tally.why = recovered(scenario, options, before, limit);
-      if (!tally.why.empty()) {
+      if (!tally.why.empty())
         tally.why += ", after occasions up to " + std::to_string(nth);
-      }
     }
   }
-  if (tally.why.empty()) {
+  if (tally.why.empty())
     tally.why = recovered(scenario, options, before, limit);
-  }
   report(std::string("faults in: ") + scenario.name, tally.occasions,
          std::to_string(tally.noticed) + " ended it, " + std::to_string(tally.gave_up) +
              " had librdmacm wait until killed, nothing left over, it works",
@@ -335,9 +310,8 @@ std::vector<Scenario> wanted(const Options& options) {
 }  // namespace
 
 void faults(const Options& options) {
-  for (const Scenario& scenario : wanted(options)) {
+  for (const Scenario& scenario : wanted(options))
     fail_each(scenario, options);
-  }
 }
 
 void errors(const Options& options) {
@@ -350,17 +324,15 @@ void errors(const Options& options) {
   while (why.empty() && !deadline.over()) {
     for (const Scenario& scenario : some) {
       const End end = run(scenario, options, 0, std::chrono::seconds(30));
-      if (options.probability != 0) {
+      if (options.probability != 0)
         fail_allocations(0);
-      }
       ++runs;
       gave_up += end.killed ? 1U : 0U;
       failed += end.killed || end.status != kWentWell ? 1U : 0U;
-      if (end.stuck) {
+      if (end.stuck)
         why = std::string(scenario.name) + " cannot be killed";
-      } else if (end.signal != 0) {
+      else if (end.signal != 0)
         why = std::string(scenario.name) + " was killed by signal " + std::to_string(end.signal);
-      }
     }
   }
   report("scenarios while allocations fail", runs,

@@ -58,13 +58,11 @@ class Session {
 
   void run(const std::string& device, std::uint64_t first) {
     file_ = open(device.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    if (file_ < 0) {
+    if (file_ < 0)
       fail_errno(device);
-    }
     // Most sessions begin as programs do, so that the rest meets something.
-    if (random(8) != 0) {
+    if (random(8) != 0)
       begin();
-    }
     for (std::uint64_t call = 0; call < kCalls; ++call) {
       board_.call = call;
       // The numbers of calls that are left out are drawn all the same.
@@ -136,25 +134,20 @@ class Session {
   // first thing in it. Returns whether the kernel did it.
   bool command(std::uint32_t number, std::vector<std::uint32_t> words, std::size_t answer,
                unsigned changes) {
-    for (unsigned change = 0; change < changes && !words.empty(); ++change) {
+    for (unsigned change = 0; change < changes && !words.empty(); ++change)
       words[random(words.size())] = word();
-    }
     ib_uverbs_cmd_hdr header{};
     header.command = number;
     header.out_words = static_cast<std::uint16_t>(answer / 4);
-    if (changes != 0 && one_in(8)) {
+    if (changes != 0 && one_in(8))
       words.resize(random(64), word());
-    }
     header.in_words = static_cast<std::uint16_t>((sizeof(header) + words.size() * 4) / 4);
-    if (changes != 0 && one_in(8)) {
+    if (changes != 0 && one_in(8))
       header.in_words = static_cast<std::uint16_t>(word());
-    }
-    if (changes != 0 && one_in(8)) {
+    if (changes != 0 && one_in(8))
       header.out_words = static_cast<std::uint16_t>(word());
-    }
-    if (changes != 0 && one_in(16)) {
+    if (changes != 0 && one_in(16))
       header.command |= 1U << random(32);
-    }
     std::vector<std::byte> bytes;
     append(bytes, &header, sizeof(header));
     append(bytes, words.data(), words.size() * 4);
@@ -200,9 +193,8 @@ class Session {
   void remember(std::size_t offset) {
     weft_mmap where{};
     std::memcpy(&where, memory_ + offset, sizeof(where));
-    if (where.length != 0) {
+    if (where.length != 0)
       offsets_.push_back(where);
-    }
   }
 
   // Asks for an object whose answer, of the core and then the module, tells of a mapping.
@@ -210,9 +202,8 @@ class Session {
   bool create(std::uint32_t number, const Ask& make, std::size_t core, std::size_t module,
               unsigned changes) {
     const bool made = ask(number, make, core + module, changes);
-    if (made) {
+    if (made)
       remember(core);
-    }
     return made;
   }
 
@@ -296,17 +287,15 @@ class Session {
     }
     // Any command, of small words: most are handles, lengths and flags.
     std::vector<std::uint32_t> words(2 + random(30));
-    for (std::uint32_t& each : words) {
+    for (std::uint32_t& each : words)
       each = one_in(3) ? word() : handle();
-    }
     const std::uint64_t answer = pointer();
     std::memcpy(words.data(), &answer, sizeof(answer));
     const auto number = static_cast<std::uint32_t>(random(52));
-    if (one_in(4)) {
+    if (one_in(4))
       extended(number, words);
-    } else {
+    else
       command(number, std::move(words), random(64) * 4, 0);
-    }
   }
 
   // The commands with a second header.
@@ -431,9 +420,8 @@ class Session {
       append(bytes, &attribute, sizeof(attribute));
     }
     if (called(kIoctl, bytes) && call.object == UVERBS_OBJECT_CQ &&
-        call.method == UVERBS_METHOD_CQ_CREATE) {
+        call.method == UVERBS_METHOD_CQ_CREATE)
       remember(std::size_t{6} * 512);
-    }
   }
 
   void method() {
@@ -473,44 +461,36 @@ class Session {
         static_cast<std::uint16_t>(WEFT_METHOD_SEND_DOORBELL + random(shared ? 1 : 3));
     const std::uint64_t number =
         shared || numbers_.empty() || one_in(8) ? handle() : numbers_[random(numbers_.size())];
-    if (!idle_) {
+    if (!idle_)
       done(kDoorbell, ring(file_, shared ? UVERBS_OBJECT_SRQ : UVERBS_OBJECT_QP, method, number,
                            shared ? 0 : 8) == 0);
-    }
   }
 
   // --- mappings ---
 
   void map() {
     weft_mmap where{.offset = random(64) * kPage, .length = (1 + random(4)) * kPage};
-    if (!offsets_.empty() && !one_in(4)) {
+    if (!offsets_.empty() && !one_in(4))
       where = offsets_[random(offsets_.size())];
-    }
-    if (one_in(6)) {
+    if (one_in(6))
       where.offset += (random(5) - 2) * kPage;
-    }
-    if (one_in(6)) {
+    if (one_in(6))
       where.length = std::uint64_t{word()} & 0xffffff;
-    }
-    if (one_in(20)) {
+    if (one_in(20))
       where.offset = random() & 0x7ffffffffffff000;
-    }
     const int rights = one_in(6) ? static_cast<int>(random(8)) : PROT_READ | PROT_WRITE;
     const int flags = one_in(8) ? MAP_PRIVATE : MAP_SHARED;
-    if (idle_) {
+    if (idle_)
       return;
-    }
     void* got = mmap(nullptr, where.length, rights, flags, file_, static_cast<off_t>(where.offset));
     done(kMap, got != MAP_FAILED);
-    if (got != MAP_FAILED && (rights & PROT_WRITE) != 0) {
+    if (got != MAP_FAILED && (rights & PROT_WRITE) != 0)
       maps_.push_back({static_cast<std::uint32_t*>(got), where.length / 4});
-    }
   }
 
   void scribble() {
-    if (maps_.empty() || idle_) {
+    if (maps_.empty() || idle_)
       return;
-    }
     const Map& mapped = maps_[random(maps_.size())];
     for (unsigned turn = 0; turn < 32 && mapped.words > 0; ++turn) {
       const std::size_t among = one_in(2) ? std::min<std::size_t>(mapped.words, 64) : mapped.words;
@@ -520,9 +500,8 @@ class Session {
   }
 
   void other() {
-    if (idle_) {
+    if (idle_)
       return;
-    }
     switch (random(5)) {
       case 0:
         if (!maps_.empty()) {
@@ -535,16 +514,13 @@ class Session {
         // A child has the mappings and the descriptor, and ends.
         const pid_t child = fork();
         if (child == 0) {
-          for (const Map& mapped : maps_) {
-            if (mapped.words > 0) {
+          for (const Map& mapped : maps_)
+            if (mapped.words > 0)
               mapped.begin[0] = word();
-            }
-          }
           _exit(0);
         }
-        if (child > 0) {
+        if (child > 0)
           waitpid(child, nullptr, 0);
-        }
         break;
       }
       case 2: {
@@ -563,9 +539,8 @@ class Session {
         fcntl(fd, F_SETFL, O_NONBLOCK);
         std::array<std::byte, 64> bytes{};
         const ssize_t got = read(fd, bytes.data(), bytes.size());
-        if (one_in(2)) {
+        if (one_in(2))
           close(fd);
-        }
         done(kOther, got > 0);
         return;
       }
@@ -622,32 +597,28 @@ void fuzz(const Options& options) {
       return 0;
     });
     const End end = child.end(kLimit);
-    if (end.stuck || end.killed) {
+    if (end.stuck || end.killed)
       why = end.stuck ? "cannot be killed" : "did not end";
-    } else if (end.signal == 0 && end.status != 0) {
+    else if (end.signal == 0 && end.status != 0)
       why = "could not begin";
-    } else if (end.signal != 0 && end.signal != SIGSEGV && end.signal != SIGBUS) {
+    else if (end.signal != 0 && end.signal != SIGSEGV && end.signal != SIGBUS)
       why = "ended by signal " + std::to_string(end.signal);
-    }
-    if (!why.empty()) {
+    if (!why.empty())
       why = "the session of seed " + std::to_string(seed) + " " + why + ", at call " +
             std::to_string(board.call);
-    }
-    if (options.replay) {
+    if (options.replay)
       std::cout << "# seed " << seed << std::hex << std::setfill('0') << ": numbers "
                 << std::setw(16) << board.numbers << ", answers " << std::setw(16) << board.answers
                 << std::dec << '\n';
-    }
   } while (why.empty() && !options.replay && !deadline.over());
   report("sessions of the fuzzer", sessions,
          "seeds " + std::to_string(options.seed) + " to " +
              std::to_string(options.seed + sessions - 1) + ", each ended",
          why);
-  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+  for (std::size_t kind = 0; kind < kKinds; ++kind)
     report(std::string("fuzzed ") + kNames[kind], board.tried[kind],
            std::to_string(board.taken[kind]) + " were done, the others refused",
            board.taken[kind] == 0 ? "not one was done: they do not reach the module" : "");
-  }
 }
 
 }  // namespace rdma::torture

@@ -82,9 +82,8 @@ int main(int argc, char** argv) {
     app.add_flag("--breaks", options.breaks,
                  "bulk: a connection that breaks is made again; hold: rejects");
     const rdma::torture::Part* chosen = nullptr;
-    for (const rdma::torture::Part& part : rdma::torture::kParts) {
+    for (const rdma::torture::Part& part : rdma::torture::kParts)
       app.add_subcommand(part.name, part.what)->callback([&] { chosen = &part; });
-    }
     app.read();
     return rdma::torture::run(*chosen, options);
   });

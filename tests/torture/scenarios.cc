@@ -37,9 +37,8 @@ const std::byte* attribute(const nlmsghdr* message, int type) {
   const auto* bytes = reinterpret_cast<const std::byte*>(message);
   for (std::size_t at = NLMSG_HDRLEN; at + NLA_HDRLEN <= message->nlmsg_len;) {
     const auto* head = reinterpret_cast<const nlattr*>(bytes + at);
-    if ((head->nla_type & NLA_TYPE_MASK) == type) {
+    if ((head->nla_type & NLA_TYPE_MASK) == type)
       return bytes + at + NLA_HDRLEN;
-    }
     at += NLA_ALIGN(head->nla_len);
   }
   return nullptr;
@@ -128,31 +127,26 @@ class Netlink {
   // Sends, and hands over each answer up to the last.
   void talk(const std::function<void(const nlmsghdr*)>& answer) {
     const nlmsghdr* head = header_of(request_.data());
-    if (send(socket_.number(), request_.data(), head->nlmsg_len, 0) < 0) {
+    if (send(socket_.number(), request_.data(), head->nlmsg_len, 0) < 0)
       fail_errno("sending by netlink");
-    }
     for (;;) {
       const ssize_t length = recv(socket_.number(), answer_.data(), answer_.size(), 0);
-      if (length < 0) {
+      if (length < 0)
         fail_errno("an answer by netlink");
-      }
       auto left = static_cast<std::size_t>(length);
       for (const nlmsghdr* message = header_of(answer_.data()); NLMSG_OK(message, left);
            message = NLMSG_NEXT(message, left)) {
-        if (message->nlmsg_seq != sequence_) {
+        if (message->nlmsg_seq != sequence_)
           continue;  // of a question that was given up
-        }
-        if (message->nlmsg_type == NLMSG_DONE) {
+        if (message->nlmsg_type == NLMSG_DONE)
           return;
-        }
         if (message->nlmsg_type == NLMSG_ERROR) {
           require_zero(static_cast<const nlmsgerr*>(NLMSG_DATA(message))->error, "netlink");
           return;
         }
         answer(message);
-        if ((message->nlmsg_flags & NLM_F_MULTI) == 0 && (head->nlmsg_flags & NLM_F_ACK) == 0) {
+        if ((message->nlmsg_flags & NLM_F_MULTI) == 0 && (head->nlmsg_flags & NLM_F_ACK) == 0)
           return;
-        }
       }
     }
   }
@@ -199,9 +193,8 @@ void every_object(ibv_context* context) {
   require_zero(ibv_query_srq(srq.get(), &limit), "ibv_query_srq");
   ibv_qp_attr attr{};
   require_zero(ibv_query_qp(qp.get(), &attr, IBV_QP_STATE | IBV_QP_CAP, &init), "ibv_query_qp");
-  for (const ibv_qp_state state : {IBV_QPS_ERR, IBV_QPS_RESET}) {
+  for (const ibv_qp_state state : {IBV_QPS_ERR, IBV_QPS_RESET})
     modify(qp.get(), state);
-  }
   // It returns codes of its own, and wants no rights that it is not to change.
   require(
       ibv_rereg_mr(mr.get(), IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, memory.data(), 4096, 0) == 0,
@@ -248,26 +241,22 @@ void every_operation(const Pair& pair) {
 // A link that could not be found or deleted, for want of memory, is there for good.
 void drop_link() {
   Netlink netlink;
-  if (const std::optional<std::uint32_t> index = netlink.find("weft7")) {
+  if (const std::optional<std::uint32_t> index = netlink.find("weft7"))
     netlink.delete_link(*index);
-  }
 }
 
 // Each setting as it stands.
 void write_settings() {
   for (const auto& file : std::filesystem::directory_iterator("/sys/class/infiniband/weft1/weft")) {
     const Descriptor setting(open(file.path().c_str(), O_RDWR | O_CLOEXEC));
-    if (!setting) {
+    if (!setting)
       continue;  // one that only shows
-    }
     std::array<char, 128> text{};
     ssize_t length = pread(setting.number(), text.data(), text.size(), 0);
     // The words of a set are shown apart and written with commas.
-    for (ssize_t at = 0; at + 1 < length; ++at) {
-      if (text[static_cast<std::size_t>(at)] == ' ') {
+    for (ssize_t at = 0; at + 1 < length; ++at)
+      if (text[static_cast<std::size_t>(at)] == ' ')
         text[static_cast<std::size_t>(at)] = ',';
-      }
-    }
     // A list without entries shows nothing, and an empty line empties it.
     if (length == 0) {
       text[0] = '\n';

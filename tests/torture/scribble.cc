@@ -55,9 +55,8 @@ void bystand(const Options& options, Board& board, Clock::time_point end) {
     to.expect_recv(receive, length);
     from.expect_send(sent, IBV_WC_SEND);
     to.memory().check(target, "the bystander's");
-    if (++board.transfers % 64 == 0) {
+    if (++board.transfers % 64 == 0)
       check_all(*pair.client, *pair.server);
-    }
   }
   check_all(*pair.client, *pair.server);
 }
@@ -77,9 +76,8 @@ std::vector<Mapping> shared_with_kernel() {
     unsigned long begin = 0;
     unsigned long end = 0;
     if (line.find("uverbs") != std::string::npos &&
-        std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) == 2) {
+        std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) == 2)
       found.push_back({reinterpret_cast<std::uint32_t*>(begin), (end - begin) / 4});
-    }
   }
   return found;
 }
@@ -100,11 +98,9 @@ class Scribbler {
   void run(Clock::time_point end) {
     const std::jthread one([this](const std::stop_token& done) { ring_all(pairs_[0], done); });
     const std::jthread other([this](const std::stop_token& done) { ring_all(pairs_[1], done); });
-    while (Clock::now() < end) {
-      for (unsigned turn = 0; turn < 512; ++turn) {
+    while (Clock::now() < end)
+      for (unsigned turn = 0; turn < 512; ++turn)
         write_something();
-      }
-    }
   }
 
  private:
@@ -155,16 +151,13 @@ class Scribbler {
                     .remote_addr = address(),
                     .rkey = key(),
                     .inline_len = random(4) != 0 ? 0 : word()};
-    if (random(2) != 0) {
+    if (random(2) != 0)
       work.flags &= static_cast<std::uint8_t>(~WEFT_WR_INLINE);
-    }
-    for (weft_sge& sge : work.sge) {
+    for (weft_sge& sge : work.sge)
       sge = {address(), random(4) != 0 ? static_cast<std::uint32_t>(random(65536)) : word(), key()};
-    }
     const std::size_t blocks = (ring.count * 4 - WEFT_RING_OFFSET) / sizeof(work);
-    if (blocks == 0) {
+    if (blocks == 0)
       return;
-    }
     auto* bytes = reinterpret_cast<std::byte*>(ring.words);
     std::memcpy(bytes + WEFT_RING_OFFSET + random(blocks) * sizeof(work), &work, sizeof(work));
     ++board_.requests;
@@ -236,9 +229,8 @@ void scribble(const Options& options) {
   std::uint64_t unconnected = 0;
   std::uint64_t signals = 0;
   std::string why;
-  while (!board.ready && Clock::now() < end) {
+  while (!board.ready && Clock::now() < end)
     usleep(10000);
-  }
   while (why.empty() && Clock::now() < end) {
     const std::uint64_t seed = options.seed + lives++;
     std::cout << "# scribbler " << seed << ", " << board.words << " words so far, "
@@ -254,19 +246,17 @@ void scribble(const Options& options) {
       return 0;
     });
     const End ended = child.end(kLife + kGrace);
-    if (ended.killed) {
+    if (ended.killed)
       why = "scribbler " + std::to_string(seed) +
             (ended.stuck ? " cannot be killed" : " did not end");
-    }
     // It may have killed itself by scribbling on its own library's memory.
     signals += ended.signal != 0 && ended.signal != SIGKILL ? 1U : 0U;
     unconnected += !ended.killed && ended.signal == 0 && ended.status != 0 ? 1U : 0U;
   }
   const End ended = bystander.end(kGrace);
-  if (why.empty() && !ended.good()) {
+  if (why.empty() && !ended.good())
     why = "the process beside it went wrong, status " + std::to_string(ended.status) + ", signal " +
           std::to_string(ended.signal);
-  }
   report(
       "scribblers", lives,
       std::to_string(signals) + " died of it, " + std::to_string(unconnected) + " could not begin",

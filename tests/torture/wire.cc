@@ -51,19 +51,16 @@ void await(Endpoint& end, ibv_cq* cq, const char* what, std::chrono::seconds pat
   const Deadline deadline(patience);
   for (;;) {
     std::optional<ibv_wc> completion = end.poll(cq);
-    if (!completion && ibv_req_notify_cq(cq, 0) == 0) {
+    if (!completion && ibv_req_notify_cq(cq, 0) == 0)
       completion = end.poll(cq);
-    }
     if (completion) {
-      if (completion->status != IBV_WC_SUCCESS) {
+      if (completion->status != IBV_WC_SUCCESS)
         throw Broken(std::string(what) + ": " + to_string(*completion));
-      }
       return;
     }
-    if (!end.await_event(cq, std::chrono::seconds(1)) && deadline.over()) {
+    if (!end.await_event(cq, std::chrono::seconds(1)) && deadline.over())
       throw Failure(std::string(what) + ": no completion within " +
                     std::to_string(patience.count()) + " s");
-    }
   }
 }
 
@@ -143,9 +140,8 @@ std::size_t padding(std::size_t length) {
 bool send_all(int sock, std::span<const std::uint8_t> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = send(sock, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (n <= 0) {
+    if (n <= 0)
       return false;
-    }
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
   return true;
@@ -165,11 +161,10 @@ class Follower {
       }
       // The length, by what the sender said; a handshake's is in its last two bytes.
       const std::size_t field = handshake_ ? kHandshake - 2 : 0;
-      if (at_ == field) {
+      if (at_ == field)
         length_ = std::size_t{whole} * 256;
-      } else if (at_ == field + 1) {
+      else if (at_ == field + 1)
         length_ += whole;
-      }
       ++at_;
       const std::size_t total =
           handshake_ ? kHandshake + length_ : kLengthField + length_ + padding(length_) + kCrc;
@@ -185,15 +180,12 @@ class Follower {
  private:
   // The byte about to pass is at at_, and if that is behind the length field, length_ is known.
   bool due(const Flip& flip) const {
-    if (handshake_ || flipped_ || frame_ < flip.frame) {
+    if (handshake_ || flipped_ || frame_ < flip.frame)
       return false;
-    }
-    if (flip.field == Field::kLength) {
+    if (flip.field == Field::kLength)
       return at_ == flip.random % kLengthField;
-    }
-    if (at_ < kLengthField) {
+    if (at_ < kLengthField)
       return false;
-    }
     const std::size_t end = kLengthField + length_;
     switch (flip.field) {
       case Field::kHeader:
@@ -242,9 +234,8 @@ class Proxy {
   void run(const std::stop_token& ends) {
     enter(netns_);
     while (!ends.stop_requested()) {
-      if (!wait_ready(listener_.number(), Deadline(kTick))) {
+      if (!wait_ready(listener_.number(), Deadline(kTick)))
         continue;
-      }
       try {
         const Descriptor client = accept_from(listener_);
         const Descriptor server = connect_to(server_);
@@ -265,17 +256,14 @@ class Proxy {
                                      pollfd{.fd = server, .events = POLLIN, .revents = 0}};
     const std::array<int, 2> to = {server, client};
     while (!ends.stop_requested() && (waiting[0].fd >= 0 || waiting[1].fd >= 0)) {
-      if (poll(waiting.data(), waiting.size(), static_cast<int>(kTick.count())) < 0) {
+      if (poll(waiting.data(), waiting.size(), static_cast<int>(kTick.count())) < 0)
         return;
-      }
       for (std::size_t i = 0; i < waiting.size(); ++i) {
-        if (waiting[i].fd < 0 || waiting[i].revents == 0) {
+        if (waiting[i].fd < 0 || waiting[i].revents == 0)
           continue;
-        }
         const ssize_t n = recv(waiting[i].fd, buffer.data(), buffer.size(), 0);
-        if (n < 0) {
+        if (n < 0)
           return;
-        }
         if (n == 0) {
           shutdown(to[i], SHUT_WR);
           waiting[i].fd = -1;
@@ -284,12 +272,10 @@ class Proxy {
         const std::span bytes(buffer.data(), static_cast<std::size_t>(n));
         // Told before it is sent: what it does may be seen before we run again.
         const bool damage = armed_ && (i == 0) == flip_.to_server;
-        if (followers[i].pass(bytes, damage ? &flip_ : nullptr)) {
+        if (followers[i].pass(bytes, damage ? &flip_ : nullptr))
           flipped_ = true;
-        }
-        if (!send_all(to[i], bytes)) {
+        if (!send_all(to[i], bytes))
           return;
-        }
       }
     }
   }
@@ -349,9 +335,8 @@ std::uint64_t crc_errors(const Endpoint& end) {
 // What all devices together have counted.
 std::uint64_t of_all(const char* name) {
   std::uint64_t sum = 0;
-  for (const auto& device : std::filesystem::directory_iterator(kDevices)) {
+  for (const auto& device : std::filesystem::directory_iterator(kDevices))
     sum += counter(device.path().filename(), name);
-  }
   return sum;
 }
 
@@ -361,9 +346,8 @@ void push(Endpoint& from, Endpoint& to) {
   to.memory().expect({{kPushed, kPiece}}, from.memory().gather({{kSource, kPiece}}));
   Work work = from.work(IBV_WR_RDMA_WRITE, {{kSource, kPiece}}, to, kPushed);
   work.send_flags = 0;
-  for (unsigned sent = 0; sent < kBehind; sent += kPiece) {
+  for (unsigned sent = 0; sent < kBehind; sent += kPiece)
     from.post_send(work);
-  }
   from.expect_error_state();
 }
 
@@ -372,10 +356,9 @@ void check_within(const Memory& memory, const Layout& target,
                   const std::vector<std::uint8_t>& before) {
   const std::vector<std::uint8_t> after = memory.gather(target);
   const std::uint8_t* bytes = memory.bytes(target[0].offset);
-  for (std::size_t i = 0; i < before.size(); ++i) {
+  for (std::size_t i = 0; i < before.size(); ++i)
     require(bytes[i] == before[i] || bytes[i] == after[i],
             "a wrong byte in a target, at " + std::to_string(i));
-  }
 }
 
 // One connection, up to its end. Throws Failure.
@@ -463,9 +446,8 @@ void bulk(const Options& options) {
           transfer(from, to, way, random, kLossyPatience);
         } catch (const Broken& broken) {
           check_around(to.memory(), way.target, "the target's");
-          if (!options.breaks) {
+          if (!options.breaks)
             throw Failure(broken.what());
-          }
           std::cout << "# connection " << connections << " broke: " << broken.what() << '\n';
           break;
         }
@@ -513,39 +495,34 @@ void flip(const Options& options) {
       const Pair pair = connector.connect(shape);
       const Endpoint& receiver = plan.to_server ? *pair.server : *pair.client;
       const std::uint64_t before = crc_errors(receiver);
-      if (options.paths) {
+      if (options.paths)
         one_of_paths(pair, proxy, joins, random);
-      } else {
+      else
         one(pair, proxy, plan.to_server, random);
-      }
       // The core returns counters that are up to 10 ms old.
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       const std::uint64_t counted = crc_errors(receiver) - before;
       require(counted == 1, "rx_crc_errors counted " + std::to_string(counted));
       ++flips[field];
     } catch (const NotDue& failure) {
-      if (++undue * kUndue <= options.flips) {
+      if (++undue * kUndue <= options.flips)
         continue;
-      }
       failures[field] = std::to_string(undue) + " flips were never due";
     } catch (const Failure& failure) {
-      if (failures[field].empty()) {
+      if (failures[field].empty())
         failures[field] = "flip " + std::to_string(i) + ", byte and bit " +
                           std::to_string(plan.random) + ", frame " + std::to_string(plan.frame) +
                           ": " + failure.what();
-      }
     }
     ++i;
   }
-  if (undue != 0) {
+  if (undue != 0)
     std::cout << "# " << undue << " flips were never due, and were drawn anew\n";
-  }
   const char* const outcome = options.paths
                                   ? "each ended a path by its CRC; all went on by another"
                                   : "each ended its connection by its CRC; no byte elsewhere";
-  for (std::size_t field = first; field < kFields.size(); ++field) {
+  for (std::size_t field = first; field < kFields.size(); ++field)
     report(std::string("bits flipped in ") + kNames[field], flips[field], outcome, failures[field]);
-  }
 }
 
 }  // namespace rdma::torture
