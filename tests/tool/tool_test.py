@@ -36,43 +36,31 @@ def queue_pair(number=17, peer="10.0.0.2:40001", local="10.0.0.1:7174", **facts)
 def machine(*queue_pairs, netdev="eth0", counters=None, values=None, files=None, said=None, **other):
     """A machine with weft0 on eth0, on which all is well."""
     there = {
-        f"{WEFT0}/fw_ver": "0.1.0",
-        f"{WEFT0}/node_desc": "Weft software iWARP",
-        f"{WEFT0}/ports/1/state": "4: ACTIVE",
-        f"{WEFT0}/ports/1/rate": "10 Gb/sec (4X SDR)",
-        "/sys/class/net/eth0/mtu": "1500",
-        "/sys/class/net/eth0/address": "02:00:00:00:00:01",
-        "/sys/class/net/lo/address": "00:00:00:00:00:00",
-        "/sys/module/weft/version": "0.1.0",
-        "/dev/infiniband/uverbs0": "",
-        "/dev/infiniband/rdma_cm": "",
-        "/etc/libibverbs.d/weft.driver": "driver weft",
-        "/usr/lib/x86_64-linux-gnu/libibverbs/libweft-rdmav34.so": "",
-        "/usr/lib/x86_64-linux-gnu/libibverbs/libsiw-rdmav34.so": "",
-        "/boot/config-6.1.0": KERNEL_OPTIONS,
-        "/proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456",
+        f"{WEFT0}/fw_ver": "0.1.0", f"{WEFT0}/node_desc": "Weft software iWARP",
+        f"{WEFT0}/ports/1/state": "4: ACTIVE", f"{WEFT0}/ports/1/rate": "10 Gb/sec (4X SDR)",
+        "/sys/class/net/eth0/mtu": "1500", "/proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456",
+        "/sys/class/net/eth0/address": "02:00:00:00:00:01", "/sys/class/net/lo/address": "00:00:00:00:00:00",
+        "/sys/module/weft/version": "0.1.0", "/boot/config-6.1.0": KERNEL_OPTIONS,
+        "/dev/infiniband/uverbs0": "", "/dev/infiniband/rdma_cm": "", "/etc/libibverbs.d/weft.driver": "driver weft",
+        "/usr/lib/x86_64-linux-gnu/libibverbs/libweft-rdmav34.so": "", "/usr/lib/x86_64-linux-gnu/libibverbs/libsiw-rdmav34.so": "",
     }
     there |= {f"{WEFT0}/weft/{name}": value for name, value in (DEFAULTS | (values or {})).items()}
     tells = {
-        "rdma -j link show": [0, json.dumps([{"ifname": "weft0", "port": 1} | ({"netdev": netdev} if netdev else {})]), ""],
-        "rdma -j statistic show link weft0/1": [0, json.dumps([{"ifname": "weft0", "port": 1} | (counters or {})]), ""],
-        "rdma -j -dd res show qp link weft0/1": [0, json.dumps([{"ifname": "weft0", "lqpn": 1, "type": "RC"}, *queue_pairs]), ""],
-        "rdma -j -dd res show cm_id dev weft0": [0, '[{"state":"LISTEN","src-addr":"10.0.0.1:7174"},{"state":"CONNECT"}]', ""],
-        "ldconfig -p": [0, LDCONFIG, ""],
-        LOOKS: [0, "/etc/libibverbs.d\0/usr/lib/x86_64-linux-gnu/libibverbs/lib%s-rdmav34.so\0", ""],
-        "rdma -V": [0, "rdma utility, iproute2-6.1.0\n", ""],
-        "ss -tniH": [0, SS, ""],
-        "ss -tlnH sport = :18515": [0, "", ""],
-        "modinfo -F version weft": [0, "0.1.0\n", ""],
-        "modinfo -F filename ib_core": [0, "/lib/modules/6.1.0/kernel/drivers/infiniband/core/ib_core.ko\n", ""],
-        "ibv_devinfo -d weft0": [0, "hca_id: weft0\n", ""],
-        "ip -j -d link show dev eth0": [0, '[{"max_mtu":1500}]', ""],
-        "ethtool -k eth0": [0, "".join(f"{name}: on\n" for name in OFFLOADS), ""],
-        "nft -j list ruleset": [0, '{"nftables": []}', ""],
+        "rdma -j link show": json.dumps([{"ifname": "weft0", "port": 1} | ({"netdev": netdev} if netdev else {})]),
+        "rdma -j statistic show link weft0/1": json.dumps([{"ifname": "weft0", "port": 1} | (counters or {})]),
+        "rdma -j -dd res show qp link weft0/1": json.dumps([{"ifname": "weft0", "lqpn": 1, "type": "RC"}, *queue_pairs]),
+        "rdma -j -dd res show cm_id dev weft0": '[{"state":"LISTEN","src-addr":"10.0.0.1:7174"},{"state":"CONNECT"}]',
+        LOOKS: "/etc/libibverbs.d\0/usr/lib/x86_64-linux-gnu/libibverbs/lib%s-rdmav34.so\0",
+        "ldconfig -p": LDCONFIG, "rdma -V": "rdma utility, iproute2-6.1.0\n", "ss -tniH": SS, "ss -tlnH sport = :18515": "",
+        "modinfo -F version weft": "0.1.0\n", "ibv_devinfo -d weft0": "hca_id: weft0\n",
+        "modinfo -F filename ib_core": "/lib/modules/6.1.0/kernel/drivers/infiniband/core/ib_core.ko\n",
+        "ip -j -d link show dev eth0": '[{"max_mtu":1500}]', "nft -j list ruleset": '{"nftables": []}',
+        "ethtool -k eth0": "".join(f"{name}: on\n" for name in OFFLOADS),
     }
-    drawn = {"kernel": "6.1.0", "memlock": None, "root": False, "files": there | (files or {}), "said": tells | (said or {})}
-    drawn["files"] = {path: text for path, text in drawn["files"].items() if text is not None}
-    drawn["said"] = {command: answer for command, answer in drawn["said"].items() if answer is not None}
+    tells = {command: [0, text, ""] for command, text in tells.items()} | (said or {})
+    drawn = {"kernel": "6.1.0", "memlock": None, "root": False, "files": there | (files or {}), "said": tells}
+    for some in ("files", "said"):
+        drawn[some] = {name: text for name, text in drawn[some].items() if text is not None}
     return Recorded(drawn | other)
 
 
@@ -154,9 +142,8 @@ class Status(Case):
 
     def test_settings_that_differ(self):
         output = self.says(machine(values={"crc": "off", "lend": "all", "colour": "red"}), "status")
-        self.assertIn("  crc is 'off' (default 'preferred')\n", output)
-        self.assertIn("  lend is 'all' (default 'unchecked')\n", output)
-        self.assertIn("  colour is 'red' (default 'unknown')\n", output)
+        for setting, value, default in (("crc", "off", "preferred"), ("lend", "all", "unchecked"), ("colour", "red", "unknown")):
+            self.assertIn(f"  {setting} is '{value}' (default '{default}')\n", output)
 
     def test_another_namespace(self):
         output = self.says(machine(netdev=None, values={"crc": "off"}), "status")
@@ -239,8 +226,8 @@ class Slow(Case):
         self.assertEqual(self.reasons(queue_pair()), ([], []))
 
     def test_lost_segments_and_a_narrow_path(self):
-        self.expect("90 of 1000 segments were sent again", queue_pair(peer="[fd00::2]:40002", local="[fd00::1]:7174"))
-        self.expect("the path takes packets of 1280 bytes, the card 1500", queue_pair(peer="[fd00::2]:40002", local="[fd00::1]:7174"))
+        for text in ("90 of 1000 segments were sent again", "the path takes packets of 1280 bytes, the card 1500"):
+            self.expect(text, queue_pair(peer="[fd00::2]:40002", local="[fd00::1]:7174"))
 
     def test_no_receive(self):
         self.expect("waits for a receive", queue_pair(rx_stalled=1))
