@@ -5,7 +5,6 @@
 # FAULT_SECONDS, of the kernel's own threads, of the programs, and in interrupts.
 
 source "${BASH_SOURCE[0]%/*}/lib.sh"
-source "${BASH_SOURCE[0]%/*}/leaks.sh"
 step=${FAULT_STEP:-1} seconds=${FAULT_SECONDS:-300}
 debugfs=/sys/kernel/debug kinds=(failslab fail_page_alloc fail_usercopy)
 
@@ -14,17 +13,14 @@ if [[ ! -e /proc/self/fail-nth || ! -d $debugfs/failslab ]]; then
 	not_ok "fault injection" "this kernel has none; scripts/kernels/build uml-debug builds one that has"
 	finish
 fi
-# told HOW: of each failure that was ordered the kernel's log tells nothing (0), or who asked (2).
-told() {
+# of_each SETTING VALUE: of every kind of failure. verbose: of each that was ordered the kernel's log tells nothing (0), or
+# who asked (2).
+of_each() {
 	local kind
-	for kind in "${kinds[@]}"; do
-		echo "$1" >"$debugfs/$kind/verbose"
-	done
+	for kind in "${kinds[@]}"; do echo "$2" >"$debugfs/$kind/$1"; done
 }
-told 0
-for kind in "${kinds[@]}"; do
-	echo -1 >"$debugfs/$kind/times"
-done
+of_each verbose 0
+of_each times -1
 # Allocations that may wait fail as well, of any size.
 echo N >$debugfs/failslab/ignore-gfp-wait
 echo N >$debugfs/fail_page_alloc/ignore-gfp-wait
@@ -61,9 +57,9 @@ no_leaks() {
 }
 
 # One failure for each process: what had it wait, if it does, is told.
-told 2
+of_each verbose 2
 program "" 36000 faults --step "$step" ${FAULT_ONLY:+--only "$FAULT_ONLY"}
-told 0
+of_each verbose 0
 no_leaks "one failure each"
 
 # mark 1|0: whether allocations of the kernel's own threads can fail; those to come have it from the
@@ -81,19 +77,13 @@ mark() {
 
 # at_random NAME TASK-FILTER "KIND=PROBABILITY..." OPTIONS...: some of them fail while programs run.
 at_random() {
-	local name=$1 filter=$2 setting
-	local -a settings
-	read -r -a settings <<<"$3"
-	shift 3
-	echo "$filter" >$debugfs/failslab/task-filter
-	for setting in "${settings[@]}"; do
-		echo "$filter" >"$debugfs/${setting%=*}/task-filter"
+	local name=$1 setting
+	of_each task-filter "$2"
+	while read -r -d ' ' setting; do
 		echo "${setting#*=}" >"$debugfs/${setting%=*}/probability"
-	done
-	program "$name" $((seconds + 300 * patience)) errors --seconds "$seconds" "$@"
-	for setting in "${settings[@]}"; do
-		echo 0 >"$debugfs/${setting%=*}/probability"
-	done
+	done <<<"$3 "
+	program "$name" $((seconds + 300 * patience)) errors --seconds "$seconds" "${@:4}"
+	of_each probability 0
 	works "$name: afterwards it works"
 	no_leaks "$name"
 }

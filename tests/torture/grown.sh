@@ -9,16 +9,10 @@
 
 # row WHAT COUNT OUTCOME [FAILURE]: a row of the table, and its test. Nothing tried is a failure.
 row() {
-	if [[ -n ${4-} ]]; then
-		echo "row|$1|$2|FAILED: $4"
-		not_ok "$1" "$4"
-	elif [[ ! $2 =~ ^[1-9][0-9]*$ ]]; then
-		echo "row|$1|$2|FAILED: it was tried no times"
-		not_ok "$1" "it was tried no times"
-	else
-		echo "row|$1|$2|$3"
-		ok "$1"
-	fi
+	local why=${4-}
+	[[ -n $why || $2 =~ ^[1-9][0-9]*$ ]] || why="it was tried no times"
+	echo "row|$1|$2|${why:+FAILED: }${why:-$3}"
+	judge ${#why} "$1" "$why"
 }
 
 # uncounted: KiB that are neither free nor counted as anything: pages that were allocated as such, as the
@@ -73,12 +67,8 @@ quiet_sockets() {
 }
 
 # The same rounds over another transport, if there were any: lines of name, growth and connections,
-# which keep_growth has written. What grows there as well is not the module's.
+# which soak has written. What grows there as well is not the module's.
 control=''
-# keep_growth CONNECTIONS FILE: writes there what has grown over so many connections.
-keep_growth() {
-	join <(sort /run/begin) <(sort /run/end) | awk -v made="$1" '{ print $1, $3 - $2, made }' >"$2"
-}
 
 # growing: what has grown most, a part for each name.
 growing() {
@@ -132,10 +122,10 @@ not_grown() {
 declare -A had=() wrong=()
 connected=0
 
-# tried NAME STATUS: counts; what went wrong is a failure of that kind.
+# tried NAME STATUS [OUTPUT]: counts; what went wrong is a failure of that kind, and OUTPUT says more.
 tried() {
 	had[$1]=$((${had[$1]:-0} + 1))
-	(($2 == 0)) || wrong[$1]=$((${wrong[$1]:-0} + 1))
+	(($2 == 0)) || { wrong[$1]=$((${wrong[$1]:-0} + 1)) && explain "${3-}"; }
 }
 
 # faults FILE: the counters that count what must not happen in a soak.
@@ -152,7 +142,7 @@ counters() { cat /sys/class/infiniband/weft?/ports/1/hw_counters/[rtc]* | tr '\n
 
 # soak NAME SECONDS: calls the script's function round for so long, which calls tried and adds to
 # $connected; then the rows of what it tried, and of what has grown meanwhile; in a control, what has
-# grown is kept in $LAB_OUT/growth and not judged. It needs leaks.sh.
+# grown is kept in $LAB_OUT/growth and not judged.
 soak() {
 	local name=$1 seconds=$2 before began rounds=0 made kind first
 	[[ $driven != weft ]] || faults /run/faults.begin
@@ -176,7 +166,7 @@ soak() {
 	done
 	echo "# $name: growth over $made connections: $(growing)"
 	if [[ $driven != weft ]]; then
-		keep_growth "$made" "$LAB_OUT/growth"
+		join <(sort /run/begin) <(sort /run/end) | awk -v made="$made" '{ print $1, $3 - $2, made }' >"$LAB_OUT/growth"
 		return
 	fi
 	not_grown "$name" "$made"

@@ -75,20 +75,15 @@ allocated_by() {
 # nothing_leaks NAME FILE: a test that the module holds no more than when holding wrote FILE. Objects
 # that wait for others (RCU, the end of a connection) have a minute.
 nothing_leaks() {
-	local more='' begin=$SECONDS
-	while :; do
+	local more begin=$SECONDS
+	while
 		holding /run/holding
 		more=$(more_than "$2" /run/holding)
-		if [[ -z $more ]] || ((SECONDS - begin > 60)); then
-			break
-		fi
+		[[ -n $more ]] && ((SECONDS - begin <= 60))
+	do
 		pause 2
 	done
-	if [[ -n $more ]]; then
-		explain "$more" 40
-		explain "$(allocated_by "$more")" 40
-		not_ok "$1" "more is held than before: $(head -n 1 <<<"$more")"
-	else
-		ok "$1"
-	fi
+	explain "$more" 40
+	[[ -z $more ]] || explain "$(allocated_by "$more")" 40
+	judge ${#more} "$1" "more is held than before: $(head -n 1 <<<"$more")"
 }

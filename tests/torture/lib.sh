@@ -6,6 +6,7 @@
 
 source "$LAB_PROJECT/tests/integration/lib.sh"
 source "$LAB_PROJECT/tests/torture/grown.sh"
+source "$LAB_PROJECT/tests/torture/leaks.sh"
 # shellcheck disable=SC2034
 torture=$LAB_PROJECT/build/tests/torture/torture
 

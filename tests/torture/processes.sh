@@ -14,21 +14,16 @@ set_up
 # replay SEED: prints its digests.
 replay() { "$torture" fuzz --replay --seed "$1" | grep '^# seed'; }
 if ((fuzz > 0)); then
-	same=0
-	for try in 1 2 3 4; do
-		first=$(replay $((seed + try)))
-		second=$(replay $((seed + try)))
+	why='' before=''
+	for ((tries = 0; tries < 4 && ${#why} == 0; tries++)); do
+		first=$(replay $((seed + tries + 1)))
+		second=$(replay $((seed + tries + 1)))
 		echo "$first"
-		if [[ -z $first || $first != "$second" ]]; then
-			row "sessions of the fuzzer repeated" "$try" "" "the second time it was: $second"
-			break
-		elif [[ ${first#*:} == "${before-}" ]]; then
-			row "sessions of the fuzzer repeated" "$try" "" "two seeds make the same session"
-			break
-		fi
-		before=${first#*:} same=$try
+		[[ ${first#*:} != "$before" ]] || why="two seeds make the same session"
+		[[ -n $first && $first == "$second" ]] || why="the second time it was: $second"
+		before=${first#*:}
 	done
-	((same < 4)) || row "sessions of the fuzzer repeated" 4 "each twice: the same numbers, the same answers"
+	row "sessions of the fuzzer repeated" $tries "each twice: the same numbers, the same answers" "$why"
 	program "" $((fuzz + 900)) fuzz --seconds "$fuzz" --seed "$seed" --first "${FUZZ_FIRST:-1}"
 fi
 
@@ -38,9 +33,8 @@ if ((rounds > 0)); then
 	for ((round = 0; round < rounds; round++)); do
 		cases "" 300 "$LAB_PROJECT/build/tests/verbs/verbs" 10.0.0.1 A B "threads"
 	done
-	why=''
-	((failed == bad)) || why="$((failed - bad)) of them went wrong"
-	row "rounds of sixteen threads on the same objects" "$rounds" "each request once, every byte right" "$why"
+	row "rounds of sixteen threads on the same objects" "$rounds" "each request once, every byte right" \
+		"$( ((failed == bad)) || echo "$((failed - bad)) of them went wrong")"
 fi
 works "after them it works"
 gone

@@ -7,7 +7,6 @@
 # Called by name.
 # shellcheck disable=SC2317
 source "${BASH_SOURCE[0]%/*}/lib.sh"
-source "${BASH_SOURCE[0]%/*}/leaks.sh"
 seconds=${SOAK_SECONDS:-3600} seed=${SEED:-1}
 connections=$LAB_PROJECT/build/tests/connections/connections
 
@@ -24,24 +23,21 @@ perftest() {
 		perftest_once "$2 -R -F -n $3" "$3" 60 >/run/perftest || status=$?
 	done
 	((status != 0 || SERVER_STATUS == 0)) || status=1
-	((status == 0)) || explain "$said$CLIENT_OUTPUT"
-	tried "$1" $status
+	tried "$1" $status "$said$CLIENT_OUTPUT"
 }
 
 # verbs: every operation between two ends, every byte verified.
 verbs() {
 	local status=0 output
 	output=$(timeout -k 5 $((120 * patience)) "$torture" bulk --megabytes 8 --seed $((seed + had[verbs]))) || status=$?
-	((status == 0)) || explain "$output"
-	tried verbs $status
+	tried verbs $status "$output"
 }
 
 # connect COUNT AT-ONCE
 connect() {
 	local status=0
 	session "$connections server 10.0.0.1 $1" "$connections client 10.0.0.1 $1 $2" 120 && ((SERVER_STATUS == 0)) || status=1
-	((status == 0)) || explain "$said$SERVER_OUTPUT"
-	tried connections $status
+	tried connections $status "$said$SERVER_OUTPUT"
 	connected=$((connected + $1))
 }
 

@@ -8,7 +8,6 @@
 # Called by name.
 # shellcheck disable=SC2317
 source "${BASH_SOURCE[0]%/*}/lib.sh"
-source "${BASH_SOURCE[0]%/*}/leaks.sh"
 source "$LAB_PROJECT/tests/integration/storage.sh"
 source "$LAB_PROJECT/tests/integration/nvme_disk.sh"
 source "$LAB_PROJECT/tests/integration/nfs_share.sh"
@@ -39,8 +38,7 @@ fio_at() {
 of() {
 	local output status=0
 	output=$("${@:2}" 2>&1) || status=$?
-	((status == 0)) || explain "$output"
-	tried "$1" $status
+	tried "$1" $status "$output"
 }
 
 # copied: files of many sizes are on the server as they were written.
@@ -73,8 +71,7 @@ round() {
 	nvme=$!
 	of "NFS: 6 MB by fio" fio_at $mounted --size=6M --bsrange=512-256k --bs_unaligned=0 --iodepth=8
 	wait $nvme || status=$?
-	((status == 0)) || explain "$(</run/beside)"
-	tried "NVMe: 4 MB by fio, beside NFS" $status
+	tried "NVMe: 4 MB by fio, beside NFS" $status "$(</run/beside)"
 	of "NFS: let go" umount $mounted
 	of "NVMe: let go" detach
 }
