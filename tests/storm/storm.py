@@ -26,7 +26,8 @@ import sys
 import time
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.append(os.path.join(PROJECT, "tests"))
+sys.path.append(os.path.join(PROJECT, "tests", "hostile"))
+from hosts import Failure, on  # noqa: E402
 import tap  # noqa: E402
 
 PROGRAM = os.path.join(PROJECT, "build", "tests", "storm", "storm")
@@ -46,16 +47,13 @@ TRIES = 4
 refusals = []
 
 
-class Failure(Exception):
-    """What should be so after a storm, and is not."""
-
-
 def run(*command, limit=30, must=False):
-    """Runs a command to its end, which must come."""
+    """Runs a command, in words or in one text, to its end, which must come."""
+    command = command if len(command) > 1 else command[0].split()
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit * PATIENCE, check=False)
     except subprocess.TimeoutExpired as error:
-        raise Failure(f"no end of {' '.join(command)} within {limit * PATIENCE} s") from error
+        raise Failure(f"no end of {' '.join(command)} within {limit * PATIENCE} s; {stacks()}") from error
     if done.returncode:
         refusals.append(f"{' '.join(command)}: {done.stderr.strip()}")
         if must:
@@ -73,7 +71,7 @@ def wait(what, condition, limit):
 
 def inside(host, *command, **how):
     """Runs a command on a host."""
-    return run("ip", "netns", "exec", host, *command, **how)
+    return run(*on(host, *command), **how)
 
 
 def write(path, word):
@@ -96,17 +94,17 @@ def meanwhile(path, word, otherwise, seconds):
 
 
 def make_third():
-    run("ip", "netns", "add", "C")
-    run("ip", "link", "add", "eth2", "netns", "A", "address", "02:00:00:00:00:03", "type", "veth",
-        "peer", "name", "eth0", "netns", "C", "address", "02:00:00:00:00:04")
+    run("ip netns add C")
+    run("ip link add eth2 netns A address 02:00:00:00:00:03 type veth peer name eth0 netns C address 02:00:00:00:00:04")
     for host, device, number in (("A", "eth2", 1), ("C", "eth0", 2)):
-        run("ip", "-n", host, "link", "set", device, "up")
-        run("ip", "-n", host, "addr", "add", f"10.2.0.{number}/24", "dev", device)
+        run(f"ip -n {host} link set {device} up")
+        run(f"ip -n {host} addr add 10.2.0.{number}/24 dev {device}")
     add_link("A", "weft2", "eth2")
     add_link("C", "weft3")
 
 
 LINKS = (("A", "weft0"), ("B", "weft1"))
+BLACKHOLE = "blackhole 10.0.0.2/32"
 
 
 def add_link(host, name, netdev="eth0"):
@@ -125,18 +123,18 @@ def set_both(setting, word):
 
 def give_addresses():
     for host, number in (("A", 1), ("B", 2)):
-        run("ip", "-n", host, "link", "set", "eth0", "up")
-        run("ip", "-n", host, "addr", "replace", f"10.0.0.{number}/24", "dev", "eth0")
-        run("ip", "-n", host, "addr", "replace", f"fd00::{number}/64", "dev", "eth0", "nodad")
+        run(f"ip -n {host} link set eth0 up")
+        run(f"ip -n {host} addr replace 10.0.0.{number}/24 dev eth0")
+        run(f"ip -n {host} addr replace fd00::{number}/64 dev eth0 nodad")
 
 
 def repair():
     """Both hosts as they were; what is there already is refused."""
-    run("modprobe", "weft")
-    run("ip", "-n", "A", "route", "del", "blackhole", "10.0.0.2/32")
+    run("modprobe weft")
+    run(f"ip -n A route del {BLACKHOLE}")
     for host in ("A", "B"):
-        run("ip", "-n", host, "link", "set", "eth0", "mtu", "1500")
-        run("tc", "-n", host, "qdisc", "del", "dev", "eth0", "root")
+        run(f"ip -n {host} link set eth0 mtu 1500")
+        run(f"tc -n {host} qdisc del dev eth0 root")
     give_addresses()
     add_links()
     make_third()
@@ -151,7 +149,7 @@ class Actor:
     """A process of the storm on a host, in the control group of all of them."""
 
     def __init__(self, host, *arguments):
-        self.command = ["ip", "netns", "exec", host, PROGRAM, "--counts", COUNTS, *map(str, arguments)]
+        self.command = on(host, PROGRAM, "--counts", COUNTS, *map(str, arguments))
         self.begin()
 
     def begin(self):
@@ -197,18 +195,12 @@ def begin(kind, chance, resident):
     listen, connect, transport = KINDS[kind]
     if transport:
         set_both("transport", transport)
-    seeds = (chance.randrange(1 << 40) for _ in itertools.count())
-    where = ["--port", PORT, "--address"]
-    actors = [Actor("A", "serve", *where, listen, "--seed", next(seeds)) for _ in range(chance.choice((1, 1, 2)))]
-    actors += [Actor("B", "connect", *where, connect, "--seed", next(seeds)) for _ in range(2)]
-    stranger = ["intrude", *where, connect, "--listeners", f"/proc/{resident.pid}/net/tcp"]
-    if kind == "SCTP":
-        stranger.append("--sctp")
-    actors += [Actor("B", *stranger, "--seed", next(seeds)) for _ in range(chance.choice((1, 2, 3)))]
-    actors += [Actor("A", "serve", *where, "10.2.0.1", "--seed", next(seeds)),
-               Actor("C", "connect", *where, "10.2.0.1", "--seed", next(seeds)),
-               Actor("A", "churn", "--device", "weft0", "--seed", next(seeds))]
-    return actors
+    stranger = ["--listeners", f"/proc/{resident.pid}/net/tcp", *(["--sctp"] if kind == "SCTP" else [])]
+    parts = [("A", "serve", listen)] * chance.choice((1, 1, 2)) + [("B", "connect", connect)] * 2
+    parts += [("B", "intrude", connect, *stranger)] * chance.choice((1, 2, 3))
+    parts += [("A", "serve", "10.2.0.1"), ("C", "connect", "10.2.0.1"), ("A", "churn", "10.0.0.1", "--device", "weft0")]
+    return [Actor(host, part, "--seed", chance.randrange(1 << 40), "--port", PORT, "--address", address, *more)
+            for host, part, address, *more in parts]
 
 
 # --- what ends and changes. Each takes the actors and a source of chance ---
@@ -240,29 +232,28 @@ def link(_, chance):
     add_link(host, name)
 
 
-def address(_, chance):
-    run("ip", "-n", "A", "addr", "flush", "dev", "eth0")
-    time.sleep(chance.random() / 5)
-    give_addresses()
+def for_a_while(command, longest, restore):
+    """A change that a command makes, and that is taken back after so many seconds at most."""
 
+    def change(_, chance):
+        run(command)
+        time.sleep(chance.random() * longest)
+        restore()
 
-def carrier(_, chance):
-    run("ip", "-n", "B", "link", "set", "eth0", "down")
-    time.sleep(chance.random() / 5)
-    give_addresses()
+    return change
 
 
 def namespace(_, __):
     # Its processes keep it until they are killed; its cable goes now.
-    run("ip", "-n", "C", "link", "del", "eth0")
-    run("ip", "netns", "del", "C")
+    run("ip -n C link del eth0")
+    run("ip netns del C")
     make_third()
 
 
 def module(_, __):
     # Those of other transports stand above it.
-    run("modprobe", "-r", "weft_sctp", "weft_paths", "weft")
-    run("modprobe", "weft")
+    run("modprobe -r weft_sctp weft_paths weft")
+    run("modprobe weft")
     add_links()
 
 
@@ -277,27 +268,20 @@ def settings(_, chance):
 def mtu(_, chance):
     size = chance.choice((576, 1400, 1500, 9000, 65535))
     for host in ("A", "B"):
-        run("ip", "-n", host, "link", "set", "eth0", "mtu", str(size))
+        run(f"ip -n {host} link set eth0 mtu {size}")
     give_addresses()  # below 1280 IPv6 goes
 
 
-def route(_, chance):
-    run("ip", "-n", "A", "route", "add", "blackhole", "10.0.0.2/32")
-    time.sleep(chance.random() / 2)
-    run("ip", "-n", "A", "route", "del", "blackhole", "10.0.0.2/32")
-
-
 def loss(_, chance):
-    run("tc", "-n", "B", "qdisc", "replace", "dev", "eth0", "root", "netem", "loss", f"{chance.randrange(1, 20)}%",
-        "delay", f"{chance.randrange(5)}ms")
+    run(f"tc -n B qdisc replace dev eth0 root netem loss {chance.randrange(1, 20)}% delay {chance.randrange(5)}ms")
     time.sleep(chance.random())
-    run("tc", "-n", "B", "qdisc", "del", "dev", "eth0", "root")
+    run("tc -n B qdisc del dev eth0 root")
 
 
 def shown(_, __):
     for kind in ("qp", "cm_id", "cq", "mr"):
-        run("rdma", "-dd", "res", "show", kind)
-    run("rdma", "statistic", "show")
+        run(f"rdma -dd res show {kind}")
+    run("rdma statistic show")
 
 
 def short_memory(_, chance):
@@ -311,8 +295,11 @@ CHANGES = {
     "kill": kill, "kill_all": kill_all, "freeze": lambda _, chance: meanwhile(f"{GROUP}/storm/cgroup.freeze", 1, 0, chance.random() / 2),
     "short_group": lambda _, chance: meanwhile(f"{GROUP}/storm/memory.high", 1 << 20, "max", chance.random() / 2),
     "reset": lambda _, chance: inside(chance.choice("AB"), "ss", "-K", "state", "connected", chance.choice(("sport", "dport")), "=", f":{PORT}"),
-    "link": link, "address": address, "carrier": carrier, "namespace": namespace, "module": module, "settings": settings, "mtu": mtu,
-    "route": route, "loss": loss, "shown": shown, "short_memory": short_memory,
+    "link": link, "address": for_a_while("ip -n A addr flush dev eth0", 1 / 5, give_addresses),
+    "carrier": for_a_while("ip -n B link set eth0 down", 1 / 5, give_addresses),
+    "namespace": namespace, "module": module, "settings": settings, "mtu": mtu,
+    "route": for_a_while(f"ip -n A route add {BLACKHOLE}", 1 / 2, lambda: run(f"ip -n A route del {BLACKHOLE}")),
+    "loss": loss, "shown": shown, "short_memory": short_memory,
     "processor": lambda _, chance: meanwhile(PROCESSOR, 0, 1, chance.random() / 5),
 }
 # Those that are due more often; and what not every kernel has: a file that must be there.
@@ -336,7 +323,7 @@ def schedule(seed, number):
 
 def objects(kind):
     """What is left of a kind, on Weft's devices."""
-    said = run("rdma", "-dd", "-j", "res", "show", kind, must=True)
+    said = run(f"rdma -dd -j res show {kind}", must=True)
     try:
         return [one for one in json.loads(said or "[]", strict=False) if one.get("ifname", "").startswith("weft")]
     except ValueError:
@@ -351,17 +338,13 @@ def sockets():
 
 def counted():
     """The counters of both devices."""
-    said = (json.loads(run("rdma", "-j", "statistic", "show", "link", f"{name}/1") or "[]") for _, name in LINKS)
+    said = (json.loads(run(f"rdma -j statistic show link {name}/1") or "[]") for _, name in LINKS)
     return [(*one, {})[0] for one in said]
 
 
 def ask():
     """Has an honest client be served once; returns in how many milliseconds."""
-    asked = subprocess.run(["ip", "netns", "exec", "B", PROGRAM, "ask", "--address", "10.0.0.1", "--port", str(HONEST)],
-                           capture_output=True, text=True, timeout=30 * PATIENCE, check=False)
-    if asked.returncode:
-        raise Failure(f"the honest client: {asked.stderr.strip()}")
-    return int(asked.stdout)
+    return int(inside("B", PROGRAM, "ask", "--address", "10.0.0.1", "--port", str(HONEST), must=True))
 
 
 def calm():
@@ -371,7 +354,7 @@ def calm():
     # iw_cm answers no request that a listener's end finds in its queue, or for which it has no memory. Weft gives up after a minute.
     wait("sockets left", sockets, 90)
     before = counted()
-    server = subprocess.Popen(["ip", "netns", "exec", "A", PROGRAM, "answer", "--address", "10.0.0.1", "--port", str(HONEST)],
+    server = subprocess.Popen(on("A", PROGRAM, "answer", "--address", "10.0.0.1", "--port", str(HONEST)),
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         word = server.stdout.readline()
@@ -381,8 +364,6 @@ def calm():
         # The best, because other work of this machine comes between.
         if min(times) > SERVED:
             raise Failure(f"the honest client was served after {times} ms, not {SERVED}")
-    except subprocess.TimeoutExpired as error:
-        raise Failure(f"no end of the honest client; {stacks()}") from error
     finally:
         server.kill()
         server.wait()
@@ -445,13 +426,13 @@ def main():
     if not os.path.exists("/run/netns/A"):
         run(os.path.join(PROJECT, "scripts", "lab", "two-hosts"), "--weft", limit=120)
     os.makedirs(GROUP, exist_ok=True)
-    run("mount", "-t", "cgroup2", "none", GROUP)
+    run(f"mount -t cgroup2 none {GROUP}")
     write(f"{GROUP}/cgroup.subtree_control", "+memory")
     os.makedirs(f"{GROUP}/storm", exist_ok=True)
-    run("modprobe", "sctp")
+    run("modprobe sctp")
     repair()
     # Whom strangers ask for A's ports: no storm ends it.
-    resident = subprocess.Popen(["ip", "netns", "exec", "A", "sleep", "infinity"])
+    resident = subprocess.Popen(on("A", "sleep", "infinity"))
     log, refused = tap.Log(), {}
     for case in rounds(seed, seconds, None if only is None else int(only), resident, refused):
         log.tell(*case)

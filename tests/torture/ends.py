@@ -14,7 +14,6 @@ which runs elsewhere.
 import contextlib
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -25,7 +24,7 @@ from collections import Counter
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROJECT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(PROJECT, "tests", "hostile"))
-from hosts import Failure, host_b, on, reset  # noqa: E402
+from hosts import Failure, host_b, on, reset, wait_until  # noqa: E402
 from peer import receive_frame  # noqa: E402
 from wire import mpa  # noqa: E402
 import tap  # noqa: E402
@@ -36,6 +35,7 @@ ROUNDS = int(os.environ.get("ENDS_ROUNDS", "1"))
 ONLY, NOT = os.environ.get("ENDS_ONLY", ""), os.environ.get("ENDS_NOT", "")
 PATIENCE = int(os.environ.get("WEFT_PATIENCE", "1"))
 SERVER, PEER, NOWHERE = "10.0.0.1", "10.0.0.2", "10.0.0.99"
+NEIGHBOUR = f"ip -n A neigh replace {NOWHERE} lladdr 02:00:00:00:00:99 dev eth0"
 PORT, PEER_PORT = 7174, 7200
 # Enhanced setup: peer to peer, and ready-to-receive by a WRITE of nothing.
 READY = mpa.Limits(1, 1, write=True).packed()
@@ -63,7 +63,8 @@ def row(what, count, outcome, failure=""):
 
 
 def run(*command, limit=60, may_fail=False):
-    """Runs a command to its end, which must come."""
+    """Runs a command, in words or in one text, to its end, which must come."""
+    command = command if len(command) > 1 else command[0].split()
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit * PATIENCE, check=False)
     except subprocess.TimeoutExpired as error:
@@ -74,11 +75,7 @@ def run(*command, limit=60, may_fail=False):
 
 
 def wait(what, condition, limit=20):
-    deadline = time.monotonic() + limit * PATIENCE
-    while not condition():
-        if time.monotonic() > deadline:
-            raise Failure(f"no {what} within {limit * PATIENCE} s")
-        time.sleep(0.1)
+    wait_until(condition, limit * PATIENCE, f"no {what} within {limit * PATIENCE} s", 0.1)
 
 
 # --- the hosts ---
@@ -87,7 +84,7 @@ def wait(what, condition, limit=20):
 def no_device(name="weft"):
     """None of such a name is left. rdma(8) fails when one goes while it asks."""
     try:
-        return name not in run("rdma", "link", "show")
+        return name not in run("rdma link show")
     except Failure:
         return False
 
@@ -95,10 +92,10 @@ def no_device(name="weft"):
 def make_hosts():
     """Both hosts with a device each, whatever is left of earlier ones."""
     for name in ("A", "B"):
-        run("ip", "netns", "del", name, may_fail=True)
+        run(f"ip netns del {name}", may_fail=True)
     wait("end of the old devices", no_device)
     run("bash", os.path.join(PROJECT, "scripts", "lab", "two-hosts"), "--weft")
-    run("ip", "-n", "A", "neigh", "replace", NOWHERE, "lladdr", "02:00:00:00:00:99", "dev", "eth0")
+    run(NEIGHBOUR)
 
 
 def add_device(name="weft0", host="A"):
@@ -112,7 +109,7 @@ def repair(end):
     elif end == "rdma link del":
         add_device()
     elif end == "rmmod":
-        run("modprobe", "weft")
+        run("modprobe weft")
         trace()
         add_device()
         add_device("weft1", "B")
@@ -133,9 +130,8 @@ class Program:
         """Has the program "call" do that; what came of it."""
         self.process.stdin.write(word + "\n")
         self.process.stdin.flush()
-        answer = self.process.stdout.readline().strip()
-        while answer == "calling":
-            answer = self.process.stdout.readline().strip()
+        while (answer := self.process.stdout.readline().strip()) == "calling":
+            pass
         return answer
 
     def last_words(self):
@@ -145,8 +141,7 @@ class Program:
         return said.strip().replace("\n", "; ") or "nothing"
 
     def end(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGKILL)
+        self.process.kill()
         try:
             self.process.wait(20 * PATIENCE)
         except subprocess.TimeoutExpired as error:
@@ -239,63 +234,61 @@ STATES = {
 # --- ends ---
 
 
-def link_down(_):
-    run("ip", "-n", "A", "link", "set", "eth0", "down")
+def link_down(*_):
+    run("ip -n A link set eth0 down")
     time.sleep(1)
-    run("ip", "-n", "A", "link", "set", "eth0", "up")
-    run("ip", "-n", "A", "neigh", "replace", NOWHERE, "lladdr", "02:00:00:00:00:99", "dev", "eth0")
+    run("ip -n A link set eth0 up")
+    run(NEIGHBOUR)
 
 
-def namespace_end(things):
+def namespace_end(things, _):
     things[0].end()
-    run("ip", "netns", "del", "A")
+    run("ip netns del A")
     wait("end of weft0", lambda: no_device("weft0"), 60)
 
 
-def offline(_):
+def offline(*_):
     for value in ("0", "1"):
         with open("/sys/devices/system/cpu/cpu1/online", "w", encoding="ascii") as switch:
             switch.write(value)
 
 
-def peer_fin(things):
-    for sock in things[1:]:
-        sock.shutdown(socket.SHUT_WR)
-    time.sleep(1)
+def garbage(sock):
+    with contextlib.suppress(OSError):
+        sock.sendall(b"\0" * 256)
 
 
-def peer_reset(things):
-    for sock in things[1:]:
-        reset(sock)
-    time.sleep(1)
+def peer(act):
+    """The peer does that with its sockets, if it has one."""
+
+    def end(things, _):
+        for sock in things[1:]:
+            act(sock)
+        time.sleep(1)
+
+    return end
 
 
-def peer_garbage(things):
-    for sock in things[1:]:
-        with contextlib.suppress(OSError):
-            sock.sendall(b"\0" * 256)
-    time.sleep(1)
-
-
-def time_is_up(things):
+def time_is_up(_, state):
     """The state's own limit; PENDING's is a minute."""
-    state = things.state
     before = stepped[(state, "timeout")]
     wait(f"end of the time of {state}", lambda: stepped[(state, "timeout")] > before, 90)
 
 
-def drained(things):
+def drained(things, _):
     answer = things[0].tell("drain")
     if answer != "drain: done":
         raise Failure(f"the queue pair does not go to SQD: {answer}")
     time.sleep(0.3)
 
 
+# Each takes what the state is made of, and the state's name in the table.
 ENDS = {
-    "kill -9": lambda things: things[0].end(), "link down": link_down,
-    "rdma link del": lambda _: run(*on("A", "rdma", "link", "del", "weft0")),
-    "ip link del": lambda _: run("ip", "-n", "A", "link", "del", "eth0"), "namespace end": namespace_end,
-    "rmmod": lambda _: run("modprobe", "-r", "weft_sctp", "weft_paths", "weft"), "processor offline": offline, "peer's FIN": peer_fin, "peer's reset": peer_reset, "garbage": peer_garbage,
+    "kill -9": lambda things, _: things[0].end(), "link down": link_down,
+    "rdma link del": lambda *_: run(*on("A", "rdma", "link", "del", "weft0")),
+    "ip link del": lambda *_: run("ip -n A link del eth0"), "namespace end": namespace_end,
+    "rmmod": lambda *_: run("modprobe -r weft_sctp weft_paths weft"), "processor offline": offline,
+    "peer's FIN": peer(lambda sock: sock.shutdown(socket.SHUT_WR)), "peer's reset": peer(reset), "garbage": peer(garbage),
     "time is up": time_is_up, "queue pair drained": drained,
 }
 # Ends that not every state can have: STREAMING has no limit once both ends have spoken, and a
@@ -306,12 +299,6 @@ SOME = {
 }
 # Ends that not every machine can have: a file that must be there, and why.
 NEEDS = {"processor offline": ("/sys/devices/system/cpu/cpu1/online", "this machine has one processor")}
-
-
-class Things(list):
-    """What a state is made of, and its name in the table."""
-
-    state = ""
 
 
 # How often each cell was stepped through, and each state entered.
@@ -346,20 +333,17 @@ def table():
 
 
 def nothing_left():
-    shown = run("rdma", "res", "show", "qp") + run("rdma", "-dd", "res", "show", "cm_id")
-    return "weft0" not in shown
+    return "weft0" not in run("rdma res show qp") + run("rdma -dd res show cm_id")
 
 
 def one(state_name, end_name):
     name = f"{end_name}, {state_name}"
     began = time.monotonic()
-    before = dict(states)
-    things = Things()
+    before, state, things = dict(states), state_name.split(",")[0], []
     try:
         things.extend(STATES[state_name]())
-        things.state = state = state_name.split(",")[0]
         wait(f"connection in {state}", lambda: states[state] > before.get(state, 0))
-        ENDS[end_name](things)
+        ENDS[end_name](things, state)
         things[0].end()
         for sock in things[1:]:
             sock.close()
@@ -371,7 +355,7 @@ def one(state_name, end_name):
             with contextlib.suppress(Failure, OSError):
                 (thing.end if isinstance(thing, Program) else thing.close)()
         with contextlib.suppress(Failure):
-            run("modprobe", "weft", may_fail=True)
+            run("modprobe weft", may_fail=True)
             make_hosts()
             trace()
         return 0
@@ -418,9 +402,8 @@ def main():
     threading.Thread(target=read_trace, daemon=True).start()
     total, wanted = Counter(), Counter()
     chosen = [end for end in ENDS if ONLY in end and end != NOT]
-    for end in list(chosen):
-        path, why = NEEDS.get(end, ("/", ""))
-        if not os.path.exists(path):
+    for end, (path, why) in NEEDS.items():
+        if end in chosen and not os.path.exists(path):
             chosen.remove(end)
             print(f"row|ends: {end}|0|skipped: {why}")
             log.tell(f"ends: {end}", skip=why)
