@@ -2,6 +2,7 @@
 // The groups of cases, one function for each file.
 #pragma once
 
+#include "chain.h"
 #include "suite.h"
 
 namespace rdma {

@@ -4,20 +4,13 @@
 #include <algorithm>
 
 namespace rdma {
-namespace {
-
-const char* name_of(ibv_wr_opcode opcode) {
-  return opcode == IBV_WR_RDMA_WRITE  ? "RDMA write"
-         : opcode == IBV_WR_RDMA_READ ? "RDMA read"
-                                      : "send";
-}
-
-}  // namespace
 
 std::string to_string(const Transfer& transfer) {
-  std::string text = std::string(name_of(transfer.opcode)) + " of " +
-                     std::to_string(size_of(transfer.local)) + " bytes, local " +
-                     to_string(transfer.local) + ", remote " + to_string(transfer.remote);
+  std::string text = transfer.opcode == IBV_WR_RDMA_WRITE  ? "RDMA write of "
+                     : transfer.opcode == IBV_WR_RDMA_READ ? "RDMA read of "
+                                                           : "send of ";
+  text += std::to_string(size_of(transfer.local)) + " bytes, local " + to_string(transfer.local) +
+          ", remote " + to_string(transfer.remote);
   const std::pair<unsigned, const char*> names[] = {{IBV_SEND_SIGNALED, " signaled"},
                                                     {IBV_SEND_SOLICITED, " solicited"},
                                                     {IBV_SEND_FENCE, " fence"},
@@ -48,11 +41,10 @@ void Chain::add(const Transfer& transfer) {
   target.expect(target_layout, source.gather(source_layout));
   if (transfer.opcode == IBV_WR_SEND)
     entry.receive = to_.post_recv(transfer.remote);
-  if ((transfer.flags & IBV_SEND_INLINE) != 0) {
-    // Inline payload needs no key, so whoever looks at it is wrong.
+  // Inline payload needs no key, so whoever looks at it is wrong.
+  if ((transfer.flags & IBV_SEND_INLINE) != 0)
     for (ibv_sge& sge : entry.work.pieces)
       sge.lkey = 0xbad0bad0;
-  }
   entries_.push_back(std::move(entry));
 }
 

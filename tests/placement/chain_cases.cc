@@ -4,7 +4,6 @@
 #include <array>
 
 #include "cases.h"
-#include "chain.h"
 
 namespace rdma {
 namespace {
@@ -31,15 +30,19 @@ Transfer simple(ibv_wr_opcode opcode, Placer& local, Placer& remote, std::uint32
   return {opcode, {local.take(size, 1 + size % 3)}, {remote.take(size, 1 + size % 5)}, flags};
 }
 
-// One chain of the client's, which `fill` makes with places at both ends; and its end.
-using Fill = std::function<void(Chain& chain, Placer& local, Placer& remote)>;
-void one_chain(const Pair& pair, const Fill& fill) {
-  Chain chain(*pair.client, *pair.server);
-  Placer local(0);
-  Placer remote(0);
-  fill(chain, local, remote);
-  chain.post();
-  chain.finish();
+// Chains of the client's, one after the other, to each of which `fill` adds, with places at both
+// ends, `length` times.
+using Fill = std::function<void(Chain& chain, Placer& local, Placer& remote, std::uint32_t at)>;
+void chains(const Pair& pair, unsigned rounds, std::uint32_t length, const Fill& fill) {
+  for (; rounds > 0; --rounds) {
+    Chain chain(*pair.client, *pair.server);
+    Placer local(0);
+    Placer remote(0);
+    for (std::uint32_t at = 0; at < length; ++at)
+      fill(chain, local, remote, at);
+    chain.post();
+    chain.finish();
+  }
 }
 
 constexpr std::array kOpcodes = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND};
@@ -47,19 +50,17 @@ constexpr std::array kOpcodes = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEN
 void mixed_chains(Suite& suite) {
   for (const std::uint32_t length : {2U, 3U, 16U, 64U}) {
     for (const std::uint32_t size : {1U, 61U, 1429U, 5003U}) {
-      suite.run(std::to_string(length) + " work requests of about " + std::to_string(size) +
-                    " bytes in one chain",
-                [&] {
-                  const Pair& pair = suite.pair();
-                  one_chain(pair, [&](Chain& chain, Placer& local, Placer& remote) {
-                    for (std::uint32_t at = 0; at < length; ++at) {
-                      const ibv_wr_opcode opcode = kOpcodes.at(at % kOpcodes.size());
-                      // siw completes a send before the read in front of it.
-                      if (opcode != IBV_WR_RDMA_READ || !pair.client->is_siw())
-                        chain.add(simple(opcode, local, remote, size + at));
-                    }
-                  });
-                });
+      const std::string name = std::to_string(length) + " work requests of about " +
+                               std::to_string(size) + " bytes in one chain";
+      suite.run(name, [&] {
+        const Pair& pair = suite.pair();
+        chains(pair, 1, length, [&](Chain& chain, Placer& local, Placer& remote, std::uint32_t at) {
+          const ibv_wr_opcode opcode = kOpcodes.at(at % kOpcodes.size());
+          // siw completes a send before the read in front of it.
+          if (opcode != IBV_WR_RDMA_READ || !pair.client->is_siw())
+            chain.add(simple(opcode, local, remote, size + at));
+        });
+      });
     }
   }
 }
@@ -69,29 +70,20 @@ void unsignaled(Suite& suite) {
   // signaled and tells that its predecessors are done.
   for (const std::uint32_t size : {7U, 300U, 2000U}) {
     suite.run("1024 writes of " + std::to_string(size) + " bytes, one in eight signaled", [&] {
-      const Pair& pair = suite.pair();
-      for (unsigned round = 0; round < 16; ++round) {
-        one_chain(pair, [&](Chain& chain, Placer& local, Placer& remote) {
-          for (unsigned at = 0; at < 64; ++at) {
-            const unsigned flags = at % 8 == 7 ? unsigned{IBV_SEND_SIGNALED} : 0U;
-            chain.add(simple(IBV_WR_RDMA_WRITE, local, remote, size + at % 3, flags));
-          }
-        });
-      }
+      chains(suite.pair(), 16, 64, [&](Chain& chain, Placer& local, Placer& remote, unsigned at) {
+        const unsigned flags = at % 8 == 7 ? unsigned{IBV_SEND_SIGNALED} : 0U;
+        chain.add(simple(IBV_WR_RDMA_WRITE, local, remote, size + at % 3, flags));
+      });
     });
   }
   for (const ibv_wr_opcode opcode : {IBV_WR_SEND, IBV_WR_RDMA_READ}) {
     suite.run("unsignaled work requests with opcode " + std::to_string(opcode), [&] {
       const Pair& pair = suite.pair();
-      for (unsigned round = 0; round < 8; ++round) {
-        one_chain(pair, [&](Chain& chain, Placer& local, Placer& remote) {
-          for (unsigned at = 0; at < 32; ++at) {
-            // siw completes the send that ends the chain before the reads in front of it.
-            const bool last = at == 31 && opcode == IBV_WR_RDMA_READ && pair.client->is_siw();
-            chain.add(simple(opcode, local, remote, 1500 + at, last ? IBV_SEND_SIGNALED : 0));
-          }
-        });
-      }
+      chains(pair, 8, 32, [&](Chain& chain, Placer& local, Placer& remote, unsigned at) {
+        // siw completes the send that ends the chain before the reads in front of it.
+        const bool last = at == 31 && opcode == IBV_WR_RDMA_READ && pair.client->is_siw();
+        chain.add(simple(opcode, local, remote, 1500 + at, last ? IBV_SEND_SIGNALED : 0));
+      });
       require(!pair.client->poll(pair.client->send_cq()),
               "an unsignaled work request made a completion");
     });
@@ -102,13 +94,9 @@ void outstanding_reads(Suite& suite) {
   // More than the agreed depth of reads must wait their turn, not fail.
   for (const std::uint32_t size : {1U, 1449U, 20011U}) {
     suite.run("100 reads of " + std::to_string(size) + " bytes at once, twice", [&] {
-      const Pair& pair = suite.pair();
-      for (unsigned round = 0; round < 2; ++round) {
-        one_chain(pair, [&](Chain& chain, Placer& local, Placer& remote) {
-          for (unsigned at = 0; at < 100; ++at)
-            chain.add(simple(IBV_WR_RDMA_READ, local, remote, size + at % 7));
-        });
-      }
+      chains(suite.pair(), 2, 100, [&](Chain& chain, Placer& local, Placer& remote, unsigned at) {
+        chain.add(simple(IBV_WR_RDMA_READ, local, remote, size + at % 7));
+      });
     });
   }
 }
@@ -117,31 +105,26 @@ void fences(Suite& suite) {
   // The work request behind a read writes the data that the read brought to another place.
   for (const std::uint32_t size : {1U, 4099U, 300007U}) {
     for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_SEND}) {
-      suite.run("a read of " + std::to_string(size) + " bytes, then fenced opcode " +
-                    std::to_string(opcode) + " of what it brought",
-                [&] {
-                  const Extent bounce{1U << 20, size};
-                  one_chain(suite.pair(), [&](Chain& chain, Placer&, Placer&) {
-                    chain.add({IBV_WR_RDMA_READ, {bounce}, {{65537, size}}});
-                    chain.add({.opcode = opcode,
-                               .local = {bounce},
-                               .remote = {{(2U << 20) + 3, size}},
-                               .flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE,
-                               .fresh_source = false});
-                  });
-                });
+      const std::string name = "a read of " + std::to_string(size) + " bytes, then fenced opcode " +
+                               std::to_string(opcode) + " of what it brought";
+      suite.run(name, [&] {
+        const Extent bounce{1U << 20, size};
+        const Layout there = {{(2U << 20) + 3, size}};
+        const unsigned flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;
+        chains(suite.pair(), 1, 1, [&](Chain& chain, Placer&, Placer&, unsigned) {
+          chain.add({IBV_WR_RDMA_READ, {bounce}, {{65537, size}}});
+          chain.add({opcode, {bounce}, there, flags, false});
+        });
+      });
     }
   }
   // A read sees what the writes before it on the same queue pair have placed.
   for (const std::uint32_t size : {3U, 4099U, 300007U}) {
     suite.run("a write of " + std::to_string(size) + " bytes, read back behind it", [&] {
-      const Extent there{65539, size};
-      one_chain(suite.pair(), [&](Chain& chain, Placer&, Placer&) {
-        chain.add({IBV_WR_RDMA_WRITE, {{1, size}}, {there}});
-        chain.add({.opcode = IBV_WR_RDMA_READ,
-                   .local = {{1U << 20, size}},
-                   .remote = {there},
-                   .fresh_source = false});
+      const Layout there = {{65539, size}};
+      chains(suite.pair(), 1, 1, [&](Chain& chain, Placer&, Placer&, unsigned) {
+        chain.add({IBV_WR_RDMA_WRITE, {{1, size}}, there});
+        chain.add({IBV_WR_RDMA_READ, {{1U << 20, size}}, there, IBV_SEND_SIGNALED, false});
       });
     });
   }
@@ -151,23 +134,23 @@ void both_directions(Suite& suite) {
   constexpr std::size_t kHalf = 3U << 19;
   for (const ibv_wr_opcode opcode : kOpcodes) {
     for (const std::uint32_t size : {1U, 1449U, 65537U}) {
-      suite.run("16 work requests of " + std::to_string(size) + " bytes with opcode " +
-                    std::to_string(opcode) + " each way at once",
-                [&] {
-                  Pair& pair = suite.pair();
-                  Chain forth(*pair.client, *pair.server);
-                  Chain back(*pair.server, *pair.client);
-                  Placer sources[2] = {Placer(0), Placer(0)};
-                  Placer targets[2] = {Placer(kHalf), Placer(kHalf)};
-                  for (unsigned at = 0; at < 16; ++at) {
-                    forth.add(simple(opcode, sources[0], targets[0], size + at));
-                    back.add(simple(opcode, sources[1], targets[1], size + at));
-                  }
-                  forth.post();
-                  back.post();
-                  forth.finish();
-                  back.finish();
-                });
+      const std::string name = "16 work requests of " + std::to_string(size) +
+                               " bytes with opcode " + std::to_string(opcode) + " each way at once";
+      suite.run(name, [&] {
+        const Pair& pair = suite.pair();
+        Chain forth(*pair.client, *pair.server);
+        Chain back(*pair.server, *pair.client);
+        Placer sources[2] = {Placer(0), Placer(0)};
+        Placer targets[2] = {Placer(kHalf), Placer(kHalf)};
+        for (unsigned at = 0; at < 16; ++at) {
+          forth.add(simple(opcode, sources[0], targets[0], size + at));
+          back.add(simple(opcode, sources[1], targets[1], size + at));
+        }
+        forth.post();
+        back.post();
+        forth.finish();
+        back.finish();
+      });
     }
   }
   if (suite.siw())
@@ -213,40 +196,40 @@ void random_chains(Suite& suite, unsigned rounds) {
   for (unsigned round = 0; round < rounds; ++round) {
     const bool forth = suite.random(3) != 0;
     const std::uint32_t length = 1 + suite.random(20);
-    suite.run("random chain " + std::to_string(round) + " of " + std::to_string(length) +
-                  (forth ? "" : ", by the responder"),
-              [&] {
-                Pair& pair = suite.pair();
-                Endpoint& from = forth ? *pair.client : *pair.server;
-                Endpoint& to = forth ? *pair.server : *pair.client;
-                const auto read_sges = static_cast<std::uint32_t>(
-                    std::min(from.device().max_sge_rd, static_cast<int>(from.cap().max_send_sge)));
-                Chain chain(from, to);
-                Placer local(1);
-                Placer remote(2);
-                for (std::uint32_t at = 0; at < length; ++at) {
-                  const ibv_wr_opcode opcode = kOpcodes.at(suite.random(kOpcodes.size()));
-                  const std::uint32_t size = suite.random(kScales.at(suite.random(kScales.size())));
-                  const bool is_read = opcode == IBV_WR_RDMA_READ;
-                  Transfer transfer{opcode, {}, {}, 0};
-                  transfer.local = random_layout(suite, local, size,
-                                                 is_read ? read_sges : from.cap().max_send_sge);
-                  transfer.remote = opcode == IBV_WR_SEND
-                                        ? random_layout(suite, remote, size + suite.random(50),
-                                                        to.cap().max_recv_sge)
-                                        : Layout{remote.take(size, suite.random(70))};
-                  transfer.flags |= suite.random(2) != 0 ? unsigned{IBV_SEND_SIGNALED} : 0U;
-                  transfer.flags |= suite.random(4) == 0 ? unsigned{IBV_SEND_FENCE} : 0U;
-                  transfer.flags |= suite.random(4) == 0 ? unsigned{IBV_SEND_SOLICITED} : 0U;
-                  if (!is_read && size <= from.cap().max_inline_data && suite.random(2) != 0)
-                    transfer.flags |= IBV_SEND_INLINE;
-                  if (std::max(local.next(), remote.next()) + 1024 > from.memory().size())
-                    break;
-                  chain.add(transfer);
-                }
-                chain.post();
-                chain.finish();
-              });
+    const std::string name = "random chain " + std::to_string(round) + " of " +
+                             std::to_string(length) + (forth ? "" : ", by the responder");
+    suite.run(name, [&] {
+      const Pair& pair = suite.pair();
+      Endpoint& from = forth ? *pair.client : *pair.server;
+      Endpoint& to = forth ? *pair.server : *pair.client;
+      const std::uint32_t sges = from.cap().max_send_sge;
+      const auto read_sges = std::min(static_cast<std::uint32_t>(from.device().max_sge_rd), sges);
+      Chain chain(from, to);
+      Placer local(1);
+      Placer remote(2);
+      for (std::uint32_t at = 0; at < length; ++at) {
+        const ibv_wr_opcode opcode = kOpcodes.at(suite.random(kOpcodes.size()));
+        const std::uint32_t size = suite.random(kScales.at(suite.random(kScales.size())));
+        const bool is_read = opcode == IBV_WR_RDMA_READ;
+        Transfer transfer{opcode, {}, {}, 0};
+        transfer.local = random_layout(suite, local, size, is_read ? read_sges : sges);
+        if (opcode == IBV_WR_SEND)
+          transfer.remote =
+              random_layout(suite, remote, size + suite.random(50), to.cap().max_recv_sge);
+        else
+          transfer.remote = {remote.take(size, suite.random(70))};
+        transfer.flags |= suite.random(2) != 0 ? unsigned{IBV_SEND_SIGNALED} : 0U;
+        transfer.flags |= suite.random(4) == 0 ? unsigned{IBV_SEND_FENCE} : 0U;
+        transfer.flags |= suite.random(4) == 0 ? unsigned{IBV_SEND_SOLICITED} : 0U;
+        if (!is_read && size <= from.cap().max_inline_data && suite.random(2) != 0)
+          transfer.flags |= IBV_SEND_INLINE;
+        if (std::max(local.next(), remote.next()) + 1024 > from.memory().size())
+          break;
+        chain.add(transfer);
+      }
+      chain.post();
+      chain.finish();
+    });
   }
 }
 

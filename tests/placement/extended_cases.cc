@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "cases.h"
-#include "chain.h"
 
 namespace rdma {
 namespace {
@@ -14,33 +13,26 @@ namespace {
 constexpr std::size_t kWord = 65536;  // an aligned place in the server's arena
 constexpr std::size_t kResult = 131072;
 constexpr std::uint32_t kImmediate = 0x12c0ffee;
-constexpr int kAtomicAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-                              IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+constexpr int kAtomicAccess = Shape{}.access | IBV_ACCESS_REMOTE_ATOMIC;
 
 // A word that the other end, or another thread, changes.
 std::atomic_ref<std::uint64_t> word_at(const Memory& memory, std::size_t offset) {
   return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory.bytes(offset)));
 }
 
-struct Carried {
-  ibv_wr_opcode opcode;
-  std::uint32_t length;
-  bool is_inline;
-};
-
 // One work request with immediate data, from the client; the server has one receive.
-void carry(Pair& pair, const Carried& what) {
+void carry(Pair& pair, ibv_wr_opcode opcode, std::uint32_t length, bool is_inline = false) {
   Endpoint& client = *pair.client;
   Endpoint& server = *pair.server;
-  const bool is_send = what.opcode == IBV_WR_SEND_WITH_IMM;
-  const Layout from = {{3, what.length}};
-  const Layout to = {{77, what.length}};
-  client.memory().fill(from, what.length + 1U);
+  const bool is_send = opcode == IBV_WR_SEND_WITH_IMM;
+  const Layout from = {{3, length}};
+  const Layout to = {{77, length}};
+  client.memory().fill(from, length + 1U);
   server.memory().expect(to, client.memory().gather(from));
 
-  Work work = client.work(what.opcode, what.length == 0 ? Layout{} : from, server, 77);
-  work.send_flags |= what.is_inline ? unsigned{IBV_SEND_INLINE} : 0U;
-  work.imm_data = htonl(kImmediate + what.length);
+  Work work = client.work(opcode, length == 0 ? Layout{} : from, server, 77);
+  work.send_flags |= is_inline ? unsigned{IBV_SEND_INLINE} : 0U;
+  work.imm_data = htonl(kImmediate + length);
 
   // A WRITE takes a receive and puts nothing in it.
   const std::uint64_t receive = server.post_recv(is_send ? to : Layout{{1U << 20, 64}});
@@ -49,8 +41,8 @@ void carry(Pair& pair, const Carried& what) {
   const ibv_wc got = server.next_recv();
   require(got.status == IBV_WC_SUCCESS && got.wr_id == receive &&
               got.opcode == (is_send ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM) &&
-              got.byte_len == what.length && (got.wc_flags & IBV_WC_WITH_IMM) != 0 &&
-              ntohl(got.imm_data) == kImmediate + what.length,
+              got.byte_len == length && (got.wc_flags & IBV_WC_WITH_IMM) != 0 &&
+              ntohl(got.imm_data) == kImmediate + length,
           "receive completion: " + to_string(got) + ", flags " + std::to_string(got.wc_flags) +
               ", immediate " + std::to_string(ntohl(got.imm_data)));
   check_all(client, server);
@@ -58,22 +50,17 @@ void carry(Pair& pair, const Carried& what) {
 
 void immediate(Suite& suite, ibv_wr_opcode opcode) {
   for (const std::uint32_t length :
-       {0U, 1U, 8U, 63U, 288U, 1400U, 1430U, 1448U, 4096U, 65536U, 1000003U}) {
-    suite.run(std::to_string(length) + " bytes", [&] {
-      carry(suite.pair(), {opcode, length, false});
-    });
-  }
-  for (const std::uint32_t length : {0U, 1U, 31U, 64U, 256U}) {
-    suite.run(std::to_string(length) + " bytes inline", [&] {
-      carry(suite.pair(), {opcode, length, true});
-    });
-  }
+       {0U, 1U, 8U, 63U, 288U, 1400U, 1430U, 1448U, 4096U, 65536U, 1000003U})
+    suite.run(std::to_string(length) + " bytes", [&] { carry(suite.pair(), opcode, length); });
+  for (const std::uint32_t length : {0U, 1U, 31U, 64U, 256U})
+    suite.run(std::to_string(length) + " bytes inline",
+              [&] { carry(suite.pair(), opcode, length, true); });
   suite.run("between messages without", [&] {
     for (int turn = 0; turn < 20; ++turn) {
-      carry(suite.pair(), {opcode, 100, false});
-      Chain::run(*suite.pair().client, *suite.pair().server, {IBV_WR_SEND, {{5, 99}}, {{7, 99}}});
-      Chain::run(*suite.pair().client, *suite.pair().server,
-                 {IBV_WR_RDMA_WRITE, {{5, 3000}}, {{7, 3000}}});
+      Pair& pair = suite.pair();
+      carry(pair, opcode, 100);
+      Chain::run(*pair.client, *pair.server, {IBV_WR_SEND, {{5, 99}}, {{7, 99}}});
+      Chain::run(*pair.client, *pair.server, {IBV_WR_RDMA_WRITE, {{5, 3000}}, {{7, 3000}}});
     }
   });
   suite.run("a solicited one wakes who waits for such", [&] {
@@ -239,8 +226,7 @@ void refused(Suite& suite) {
       require_value(word, before, "left");
     });
   };
-  constexpr int kPlain = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-  refuse("no right to atomics", IBV_WC_REM_ACCESS_ERR, kPlain, [](Pair&, Work&) {});
+  refuse("no right to atomics", IBV_WC_REM_ACCESS_ERR, Shape{}.access, [](Pair&, Work&) {});
   refuse("wrong key", IBV_WC_REM_ACCESS_ERR, kAtomicAccess,
          [](Pair&, Work& work) { work.wr.atomic.rkey ^= 1; });
   refuse("beyond the region", IBV_WC_REM_ACCESS_ERR, kAtomicAccess, [](Pair& pair, Work& work) {

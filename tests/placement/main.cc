@@ -14,18 +14,13 @@ int main(int argc, char** argv) {
     std::vector<std::string> without;
     std::uint64_t seed = rdma::Suite::seed();
     bool siw = false;
-    app.add_option("--server", server.address, "listen there: IPv4 or IPv6, of an RDMA device")
-        ->required();
+    app.add_option("--server", server.address, "of an RDMA device: listen there")->required();
     app.add_option("--server-netns", server.netns, "in this network namespace");
     app.add_option("--client-netns", client.netns, "connect from this one");
     app.add_option("--only", only, "run the groups whose names contain this");
-    app.add_option("--without", without, "leave out the group of that name")
-        ->allow_extra_args(false);
+    app.add_option("--without", without, "leave out this group")->allow_extra_args(false);
     app.add_option("--seed", seed, "repeats a run of the random chains, which say their seed");
-    app.add_flag(
-        "--siw", siw,
-        "one end is mainline's siw, which is spared what is known to crash or confuse it, and "
-        "what it lacks");
+    app.add_flag("--siw", siw, "one end is mainline's siw: without what it lacks or fails at");
     app.read();
     const rdma::Connector connector(client, server);
     rdma::Suite suite(connector, only, seed, siw);

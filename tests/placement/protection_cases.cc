@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Requests that the peer must refuse, and local ones that must fail on the way.
 #include "cases.h"
-#include "chain.h"
 
 namespace rdma {
 namespace {
@@ -225,12 +224,11 @@ void refuse_receive(Suite& suite, const std::string& what, ibv_wc_status status,
 
 void receive_refusals(Suite& suite) {
   for (const auto& [room, length] : {std::pair{99U, 100U}, {1U, 5000U}, {5000U, 1U << 20}}) {
-    refuse_receive(suite,
-                   "a message of " + std::to_string(length) + " bytes for a receive of " +
-                       std::to_string(room),
-                   IBV_WC_LOC_LEN_ERR, length, [room = room](Setup& s) {
-                     return piece(s.server, s.server.memory().mr()->lkey, room);
-                   });
+    const std::string name = "a message of " + std::to_string(length) + " bytes for a receive of " +
+                             std::to_string(room);
+    refuse_receive(suite, name, IBV_WC_LOC_LEN_ERR, length, [room = room](Setup& s) {
+      return piece(s.server, s.server.memory().mr()->lkey, room);
+    });
   }
   refuse_receive(suite, "a receive with a key that was never given", IBV_WC_LOC_PROT_ERR, 100,
                  [](Setup& s) { return piece(s.server, kNeverGiven); });

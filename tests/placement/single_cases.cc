@@ -4,7 +4,6 @@
 #include <array>
 
 #include "cases.h"
-#include "chain.h"
 
 namespace rdma {
 namespace {
@@ -20,10 +19,10 @@ constexpr std::array<std::pair<std::size_t, std::size_t>, 5> kOffsets = {
     {{0, 0}, {1, 0}, {0, 1}, {3, 5}, {7, 4093}}};
 constexpr std::size_t kBase = 64U << 10;
 
-void run_one(Suite& suite, const Transfer& transfer) {
-  suite.run(to_string(transfer), [&] {
+void run_one(Suite& suite, const Transfer& transfer, bool back = false) {
+  suite.run((back ? "by the responder: " : "") + to_string(transfer), [&] {
     Pair& pair = suite.pair();
-    Chain::run(*pair.client, *pair.server, transfer);
+    Chain::run(back ? *pair.server : *pair.client, back ? *pair.client : *pair.server, transfer);
   });
 }
 
@@ -121,31 +120,21 @@ void larger_receive(Suite& suite) {
 }
 
 void from_the_responder(Suite& suite, ibv_wr_opcode opcode) {
-  for (const std::uint32_t size : kSizes) {
-    const Transfer transfer{
-        .opcode = opcode, .local = {{kBase + 5, size}}, .remote = {{kBase + 2, size}}};
-    suite.run("by the responder: " + to_string(transfer), [&] {
-      Pair& pair = suite.pair();
-      Chain::run(*pair.server, *pair.client, transfer);
-    });
-  }
+  for (const std::uint32_t size : kSizes)
+    run_one(suite, {opcode, {{kBase + 5, size}}, {{kBase + 2, size}}}, true);
 }
 
 }  // namespace
 
 void single_cases(Suite& suite) {
-  for (const auto& [opcode, kind] :
-       {std::pair{IBV_WR_RDMA_WRITE, "write"}, {IBV_WR_RDMA_READ, "read"}, {IBV_WR_SEND, "send"}}) {
-    const std::string name = kind;
-    suite.group(name + ": sizes and offsets",
-                [&, opcode = opcode] { sizes_and_offsets(suite, opcode); });
-    suite.group(name + ": by the responder",
-                [&, opcode = opcode] { from_the_responder(suite, opcode); });
-    suite.group(name + ": scatter/gather",
-                [&, opcode = opcode] { gather_and_scatter(suite, opcode); });
-    if (opcode != IBV_WR_RDMA_READ)
-      suite.group(name + ": inline payload",
-                  [&, opcode = opcode] { inline_payload(suite, opcode); });
+  for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND}) {
+    const bool is_read = opcode == IBV_WR_RDMA_READ;
+    const std::string name = is_read ? "read" : opcode == IBV_WR_SEND ? "send" : "write";
+    suite.group(name + ": sizes and offsets", [&] { sizes_and_offsets(suite, opcode); });
+    suite.group(name + ": by the responder", [&] { from_the_responder(suite, opcode); });
+    suite.group(name + ": scatter/gather", [&] { gather_and_scatter(suite, opcode); });
+    if (!is_read)
+      suite.group(name + ": inline payload", [&] { inline_payload(suite, opcode); });
   }
   suite.group("send: into scattered receives", [&] { scattered_receives(suite); });
   suite.group("send: into larger receives", [&] { larger_receive(suite); });
