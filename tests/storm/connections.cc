@@ -5,7 +5,6 @@
 #include <list>
 #include <thread>
 
-#include "counts.h"
 #include "event.h"
 #include "parts.h"
 #include "work.h"
@@ -20,7 +19,6 @@ struct Place {
   std::uint32_t size;
 };
 
-// One end of a connection.
 class Link {
  public:
   // Owns `id` from now on.
@@ -29,14 +27,12 @@ class Link {
   // Makes the queue pair and what it needs, and posts receives. `id` has a device. Returns false if
   // a part could not be had.
   bool open(Chance& chance) {
+    constexpr int kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                         IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
+    const auto entries = static_cast<int>(16 + chance.below(64));
+    cq_.reset(ibv_create_cq(id_->verbs, entries, nullptr, nullptr, 0));
     pd_.reset(ibv_alloc_pd(id_->verbs));
-    if (pd_ == nullptr)
-      return false;
-    cq_.reset(
-        ibv_create_cq(id_->verbs, static_cast<int>(16 + chance.below(64)), nullptr, nullptr, 0));
-    mr_.reset(ibv_reg_mr(pd_.get(), bytes_.data(), kSize,
-                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                             IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND));
+    mr_.reset(pd_ == nullptr ? nullptr : ibv_reg_mr(pd_.get(), bytes_.data(), kSize, kAll));
     if (cq_ == nullptr || mr_ == nullptr)
       return false;
     if (chance.one_in(4))
@@ -53,17 +49,13 @@ class Link {
     return true;
   }
 
-  bool connect(Chance& chance) {
-    rdma_conn_param with = any_depths(chance);
-    return rdma_connect(id_.get(), &with) == 0;
+  bool connect(Chance& chance, int (*by)(rdma_cm_id*, rdma_conn_param*) = rdma_connect) {
+    rdma_conn_param with = parameters(static_cast<std::uint8_t>(chance.below(17)), &own_);
+    with.initiator_depth = static_cast<std::uint8_t>(chance.below(17));
+    return by(id_.get(), &with) == 0;
   }
+  bool accept(Chance& chance) { return connect(chance, rdma_accept); }
 
-  bool accept(Chance& chance) {
-    rdma_conn_param with = any_depths(chance);
-    return rdma_accept(id_.get(), &with) == 0;
-  }
-
-  // The other end's memory is there.
   void found(const Event& news) {
     if (news.private_data.size() >= sizeof(other_))
       other_ = news.as<Place>();
@@ -90,45 +82,29 @@ class Link {
   // Ends it in one of many ways.
   void end(Chance& chance) {
     ibv_qp* const pair = id_->qp;
-    if (pair == nullptr) {
-      release();
-      return;
-    }
-    switch (chance.below(6)) {
-      case 0:
+    const std::size_t way = pair == nullptr ? 5 : chance.below(6);
+    if (way == 0) {
+      rdma_disconnect(id_.get());
+      chance.nap();
+    } else if (way == 1) {
+      // One thread disconnects while another destroys.
+      id_->qp = nullptr;
+      std::jthread other([this, late = std::chrono::microseconds(chance.below(40))] {
+        std::this_thread::sleep_for(late);
         rdma_disconnect(id_.get());
-        chance.nap();
-        break;
-      case 1: {
-        // One thread disconnects while another destroys.
-        id_->qp = nullptr;
-        const auto late = std::chrono::microseconds(chance.below(40));
-        std::thread other([this, late] {
-          std::this_thread::sleep_for(late);
-          rdma_disconnect(id_.get());
-        });
-        ibv_destroy_qp(pair);
-        other.join();
-        count(kTogether);
-        break;
-      }
-      case 2: {
-        ibv_qp_attr attributes{.qp_state = IBV_QPS_ERR};
-        ibv_modify_qp(pair, &attributes, IBV_QP_STATE);
-        poll();
-        break;
-      }
-      case 3:
-        // Its memory goes first.
-        if (mr_ != nullptr && ibv_dereg_mr(mr_.get()) == 0)
-          static_cast<void>(mr_.release());
-        break;
-      case 4:
-        rdma_disconnect(id_.get());
-        poll();
-        break;
-      default:
-        break;
+      });
+      ibv_destroy_qp(pair);
+      other.join();
+      count(kTogether);
+    } else if (way == 2) {
+      ibv_qp_attr attributes{.qp_state = IBV_QPS_ERR};
+      ibv_modify_qp(pair, &attributes, IBV_QP_STATE);
+      poll();
+    } else if (way == 3 && mr_ != nullptr && ibv_dereg_mr(mr_.get()) == 0) {
+      static_cast<void>(mr_.release());  // its memory goes first
+    } else if (way == 4) {
+      rdma_disconnect(id_.get());
+      poll();
     }
     release();
   }
@@ -137,12 +113,6 @@ class Link {
 
  private:
   static constexpr std::size_t kSize = 65536;
-
-  rdma_conn_param any_depths(Chance& chance) const {
-    rdma_conn_param with = parameters(static_cast<std::uint8_t>(chance.below(17)), &own_);
-    with.initiator_depth = static_cast<std::uint8_t>(chance.below(17));
-    return with;
-  }
 
   void send(Chance& chance) {
     static constexpr ibv_wr_opcode kKinds[] = {IBV_WR_SEND, IBV_WR_SEND_WITH_INV, IBV_WR_RDMA_WRITE,
@@ -207,9 +177,9 @@ std::optional<Event> next_news(rdma_event_channel* channel, Limit limit) {
 // An identifier on a channel; empty if there is none.
 Identifier identifier_on(const Channel& channel) {
   rdma_cm_id* id = nullptr;
-  const bool made =
-      channel != nullptr && rdma_create_id(channel.get(), &id, nullptr, RDMA_PS_TCP) == 0;
-  return Identifier(made ? id : nullptr);
+  if (channel != nullptr)
+    rdma_create_id(channel.get(), &id, nullptr, RDMA_PS_TCP);
+  return Identifier(id);
 }
 
 // --- a client ---
@@ -253,22 +223,18 @@ void take(const Event& news, Links& links, Chance& chance) {
   Link& link = links.emplace_back(news.id);
   link.found(news);
   const std::size_t answer = chance.below(8);
-  if (answer == 0) {
-    rdma_reject(news.id, "no", 2);
-  } else if (answer != 1 && link.open(chance) && link.accept(chance)) {
-    count(kAccepts);
-    return;
-  } else if (answer == 1) {
+  if (answer == 1)
     return;  // unanswered
-  }
+  if (answer == 0)
+    rdma_reject(news.id, "no", 2);
+  else if (link.open(chance) && link.accept(chance))
+    return count(kAccepts);
   links.pop_back();
 }
 
 void hear(const Event& news, Links& links, Chance& chance) {
-  if (news.type == RDMA_CM_EVENT_CONNECT_REQUEST) {
-    take(news, links, chance);
-    return;
-  }
+  if (news.type == RDMA_CM_EVENT_CONNECT_REQUEST)
+    return take(news, links, chance);
   const auto link = std::ranges::find(links, news.id, &Link::id);
   if (link == links.end())
     return;

@@ -92,9 +92,8 @@ void ask(const Options& options) {
     require(said == heard, "the answer is not what was said");
   }
   rdma_disconnect(end.get());
-  const auto took = std::chrono::steady_clock::now() - began;
-  std::printf("%lld\n", static_cast<long long>(
-                            std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
+  std::printf("%.0f\n", took.count());
 }
 
 }  // namespace rdma::storm

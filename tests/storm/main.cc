@@ -7,7 +7,6 @@
 #include <csignal>
 #include <cstdio>
 
-#include "counts.h"
 #include "parts.h"
 #include "program.h"
 

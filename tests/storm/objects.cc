@@ -6,7 +6,6 @@
 #include <array>
 #include <thread>
 
-#include "counts.h"
 #include "parts.h"
 #include "work.h"
 #include "objects.h"
@@ -68,16 +67,11 @@ void churn_in(const Shared& all, std::uint64_t seed, std::size_t turns) {
   Chance chance(seed);
   std::vector<char> bytes(65536);
   for (; turns > 0; --turns) {
-    switch (chance.below(3)) {
-      case 0:
-        churn_regions(all, chance, bytes);
-        break;
-      case 1:
-        churn_pairs(all, chance);
-        break;
-      default:
-        churn_queues(all, chance);
-    }
+    const std::size_t which = chance.below(3);
+    if (which == 0)
+      churn_regions(all, chance, bytes);
+    else
+      (which == 1 ? churn_pairs : churn_queues)(all, chance);
   }
 }
 

@@ -2,11 +2,18 @@
 // The processes of a storm. Each goes on until it is killed, but the honest client.
 #pragma once
 
+#include <fcntl.h>
+
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <new>
 #include <random>
 #include <thread>
 
 #include "address.h"
+#include "descriptor.h"
+#include "pages.h"
 
 namespace rdma::storm {
 
@@ -30,6 +37,44 @@ class Chance {
   std::mt19937_64 engine_;
 };
 
+// How often each thing began, in a file that all processes of the storm share: they are killed, and
+// could not say it.
+enum Count : std::size_t {
+  kListens,   // servers that listened
+  kAccepts,   // requests that a server accepted
+  kConnects,  // clients that reached ESTABLISHED
+  kMessages,  // completions without error
+  kFailures,  // completions with an error
+  kAttempts,  // sockets of strangers
+  kRequests,  // MPA Requests of strangers
+  kTogether,  // disconnects beside a destroy of the same queue pair
+  kObjects,   // regions, windows, queues and queue pairs without a connection
+  kCounts
+};
+inline constexpr std::array<const char*, kCounts> kNames = {"listens",  "accepts",  "connects",
+                                                            "messages", "failures", "attempts",
+                                                            "requests", "together", "objects"};
+
+using Counts = std::array<std::atomic<std::uint64_t>, kCounts>;
+
+// The counts of that file, which is made if it is not there; or of this process alone, without a
+// name. Throws Failure.
+inline Counts& counts(const std::string& file = "") {
+  static Counts alone{};
+  static Counts* chosen = &alone;
+  if (file.empty())
+    return *chosen;
+  const Descriptor shared(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  must(ftruncate(shared.number(), sizeof(Counts)), "writing " + file);
+  static const Pages pages(sizeof(Counts), MAP_SHARED, shared.number());
+  chosen = std::launder(reinterpret_cast<Counts*>(pages.bytes()));
+  return *chosen;
+}
+
+inline void count(Count which, std::uint64_t by = 1) {
+  counts()[which].fetch_add(by, std::memory_order_relaxed);
+}
+
 struct Options {
   Address address;
   std::uint64_t seed = 1;
@@ -38,21 +83,15 @@ struct Options {
   bool sctp = false;      // strangers: instead of TCP
 };
 
-// Listens, accepts, rejects, leaves, and ends, without end.
+// The parts; kParts in main.cc says of each what it does.
 void serve(const Options& options);
-// Connects, sends, and ends, without end.
 void connect(const Options& options);
-// Connects by plain sockets: half, wrong, reset.
 void intrude(const Options& options);
-// Makes and ends what needs no connection.
 void churn(const Options& options);
-// Answers honest clients, one after the other.
 void answer(const Options& options);
-// One honest client; prints how many milliseconds it took. Throws Failure if it was not served.
 void ask(const Options& options);
 
-// Has `life` lived in one child process after the other, some of which are killed in the middle of
-// one.
+// Lives in one child process after the other, some of which are killed in the middle of a life.
 [[noreturn]] void live(const Options& options,
                        void (*life)(const Options& options, Chance& chance));
 

@@ -10,8 +10,6 @@
 #include <sstream>
 #include <vector>
 
-#include "counts.h"
-#include "descriptor.h"
 #include "parts.h"
 
 namespace rdma::storm {
