@@ -28,7 +28,6 @@ enum Status {
   kNotReady = 3,    // what comes before failed, without any failure of ours
 };
 
-// fail-nth of this thread.
 class Trigger {
  public:
   Trigger() : file_(open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC)) {
@@ -56,16 +55,14 @@ class Trigger {
   Descriptor file_;
 };
 
-// Failures at random hit this process and those that it starts.
-void mark() {
-  const Descriptor file(open("/proc/self/make-it-fail", O_WRONLY | O_CLOEXEC));
-  require(write(file.number(), "1", 1) == 1, "/proc/self/make-it-fail is not to be had");
+void set(const std::string& path, std::uint64_t number) {
+  std::ofstream file(path);
+  require(static_cast<bool>(file << number << std::flush), path + " takes no number");
 }
 
 // How many allocations in a hundred fail of those that failslab is set up for.
 void fail_allocations(std::uint64_t probability) {
-  std::ofstream file("/sys/kernel/debug/failslab/probability");
-  require(static_cast<bool>(file << probability << std::flush), "failslab takes no probability");
+  set("/sys/kernel/debug/failslab/probability", probability);
 }
 
 // What the kernel's log says of the failures that were made, from now on.
@@ -149,7 +146,7 @@ int live(const Scenario& scenario, const Options& options, std::uint64_t nth) {
     if (nth != 0)
       trigger.arm(nth);
     else if (options.marked)
-      mark();
+      set("/proc/self/make-it-fail", 1);  // for this process and those that it starts
     if (options.probability != 0)
       fail_allocations(options.probability);
     try {

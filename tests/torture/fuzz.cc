@@ -85,33 +85,20 @@ class Session {
   bool one_in(std::uint64_t n) { return random(n) == 0; }
 
   std::uint32_t word() {
-    switch (random(8)) {
-      case 0:
-        return 1U << random(32);
-      case 1:
-        return (1U << random(32)) - 1;
-      case 2:
-        return ~static_cast<std::uint32_t>(random(16));
-      case 3:
-        return static_cast<std::uint32_t>(random());
-      default:
-        return static_cast<std::uint32_t>(random(17));
-    }
+    const auto any = static_cast<std::uint32_t>(random());
+    const std::uint32_t bit = 1U << random(32);
+    const std::array<std::uint32_t, 4> odd = {bit, bit - 1, ~(any % 16), any};
+    const std::uint64_t which = random(2 * odd.size());
+    return which < odd.size() ? odd[which] : any % 17;
   }
 
   std::uint64_t pointer() {
-    switch (random(12)) {
-      case 0:
-        return 0;
-      case 1:
-        return at(kMemory - kPage - random(64));  // runs into what takes nothing
-      case 2:
-        return 0xffff888000000000ULL + random(1U << 20);
-      case 3:
-        return random();
-      default:
-        return at(random(32) * 512);
-    }
+    const std::uint64_t any = random();
+    const std::array<std::uint64_t, 4> odd = {
+        0, at(kMemory - kPage - any % 64),  // the second runs into what takes nothing
+        0xffff888000000000ULL + any % (1U << 20), any};
+    const std::uint64_t which = random(3 * odd.size());
+    return which < odd.size() ? odd[which] : at(any % 32 * 512);
   }
   std::uint64_t at(std::size_t offset) const {
     return reinterpret_cast<std::uintptr_t>(memory_) + offset;
@@ -217,7 +204,6 @@ class Session {
 
   void create_srq(unsigned changes) {
     ib_uverbs_create_srq make{};
-    make.pd_handle = pd_;
     make.max_wr = static_cast<std::uint32_t>(1 + random(100));
     make.max_sge = static_cast<std::uint32_t>(1 + random(4));
     create(IB_USER_VERBS_CMD_CREATE_SRQ, make, sizeof(ib_uverbs_create_srq_resp),
@@ -226,7 +212,6 @@ class Session {
 
   void create_qp(unsigned changes) {
     ib_uverbs_create_qp make{};
-    make.pd_handle = pd_;
     make.send_cq_handle = changes == 0 ? 1 : handle();
     make.recv_cq_handle = changes == 0 ? 1 : handle();
     make.srq_handle = handle();
@@ -248,7 +233,6 @@ class Session {
 
   void reg_mr(unsigned changes) {
     ib_uverbs_reg_mr make{};
-    make.pd_handle = pd_;
     make.start = at(random(16) * kPage + random(2) * random(4096));
     make.length = 1 + random(16 * kPage);
     make.hca_va = make.start;
@@ -404,19 +388,13 @@ class Session {
       attribute.data = right.data == kObject   ? handle()
                        : right.data == kNumber ? random(right.length == 8 ? 17 : 2)
                                                : at(which * 512);
-      if (change && which == changed) {
-        switch (random(3)) {
-          case 0:
-            attribute.data = pointer();
-            break;
-          case 1:
-            attribute.len = static_cast<std::uint16_t>(word());
-            break;
-          default:
-            attribute.attr_id = identifier();
-            break;
-        }
-      }
+      const std::uint64_t how = change && which == changed ? random(3) : 3;
+      if (how == 0)
+        attribute.data = pointer();
+      else if (how == 1)
+        attribute.len = static_cast<std::uint16_t>(word());
+      else if (how == 2)
+        attribute.attr_id = identifier();
       append(bytes, &attribute, sizeof(attribute));
     }
     if (called(kIoctl, bytes) && call.object == UVERBS_OBJECT_CQ &&
@@ -502,50 +480,38 @@ class Session {
   void other() {
     if (idle_)
       return;
-    switch (random(5)) {
-      case 0:
-        if (!maps_.empty()) {
-          const std::size_t which = random(maps_.size());
-          munmap(maps_[which].begin, maps_[which].words * 4);
-          maps_.erase(maps_.begin() + static_cast<std::ptrdiff_t>(which));
-        }
-        break;
-      case 1: {
-        // A child has the mappings and the descriptor, and ends.
-        const pid_t child = fork();
-        if (child == 0) {
-          for (const Map& mapped : maps_)
-            if (mapped.words > 0)
-              mapped.begin[0] = word();
-          _exit(0);
-        }
-        if (child > 0)
-          waitpid(child, nullptr, 0);
-        break;
+    bool taken = true;
+    std::array<std::byte, 64> bytes{};
+    const std::uint64_t what = random(5);
+    if (what == 0 && !maps_.empty()) {
+      const std::size_t which = random(maps_.size());
+      munmap(maps_[which].begin, maps_[which].words * 4);
+      maps_.erase(maps_.begin() + static_cast<std::ptrdiff_t>(which));
+    } else if (what == 1) {
+      // A child has the mappings and the descriptor, and ends.
+      const pid_t child = fork();
+      if (child == 0) {
+        for (const Map& mapped : maps_)
+          if (mapped.words > 0)
+            mapped.begin[0] = word();
+        _exit(0);
       }
-      case 2: {
-        std::array<std::byte, 64> bytes{};
-        done(kOther, read(file_, bytes.data(), bytes.size()) > 0);
-        return;
-      }
-      case 3: {
-        pollfd waiting{.fd = file_, .events = POLLIN, .revents = 0};
-        poll(&waiting, 1, 0);
-        break;
-      }
-      default: {
-        // Any descriptor that the kernel may have handed out.
-        const int fd = file_ + 1 + static_cast<int>(random(6));
-        fcntl(fd, F_SETFL, O_NONBLOCK);
-        std::array<std::byte, 64> bytes{};
-        const ssize_t got = read(fd, bytes.data(), bytes.size());
-        if (one_in(2))
-          close(fd);
-        done(kOther, got > 0);
-        return;
-      }
+      if (child > 0)
+        waitpid(child, nullptr, 0);
+    } else if (what == 2) {
+      taken = read(file_, bytes.data(), bytes.size()) > 0;
+    } else if (what == 3) {
+      pollfd waiting{.fd = file_, .events = POLLIN, .revents = 0};
+      poll(&waiting, 1, 0);
+    } else if (what == 4) {
+      // Any descriptor that the kernel may have handed out.
+      const int fd = file_ + 1 + static_cast<int>(random(6));
+      fcntl(fd, F_SETFL, O_NONBLOCK);
+      taken = read(fd, bytes.data(), bytes.size()) > 0;
+      if (one_in(2))
+        close(fd);
     }
-    done(kOther, true);
+    done(kOther, taken);
   }
 
   void make_call() {
@@ -568,7 +534,6 @@ class Session {
   std::byte* memory_ = nullptr;
   int file_ = -1;
   bool idle_ = false;
-  std::uint32_t pd_ = 0;
   std::vector<weft_mmap> offsets_;
   std::vector<std::uint32_t> numbers_;
   std::vector<Map> maps_;
@@ -587,7 +552,6 @@ void fuzz(const Options& options) {
   std::string why;
   do {
     const std::uint64_t seed = options.seed + sessions++;
-    // Notes the seed in the kernel's log, beside the kernel's own messages.
     if (sessions % 16 == 1) {
       std::cout << "# fuzz from seed " << seed << '\n';
       std::ofstream("/dev/kmsg") << "torture: fuzz from seed " << seed << std::endl;

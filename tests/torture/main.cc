@@ -23,8 +23,8 @@ constexpr Part kParts[] = {
     {"fuzz", fuzz, "sends the kernel made-up commands, mappings and methods"},
     {"bulk", bulk, "transfers data and verifies every byte"},
     {"flip", flip, "transfers data through a proxy that flips a bit of each connection"},
-    {"hold", hold, "listens, and never answers"},
-    {"call", call, "connects, and then does what it reads: drain, again"}};
+    {"hold", hold, "listens, and never answers, or rejects"},
+    {"call", call, "connects, then obeys: drain (its queue pair goes to SQD), again (connects)"}};
 
 int run(const Part& part, const Options& options) {
   try {
@@ -64,23 +64,18 @@ int main(int argc, char** argv) {
     app.add_option("--client-netns", options.client_netns, "the client's");
     app.add_option("--only", options.only, "scenarios whose names contain this");
     app.add_option("--seed", options.seed, "repeats a run");
-    app.add_option("--first", options.first,
-                   "faults: begin with this one; fuzz: begin with this call");
-    app.add_option("--step", options.step, "faults: fail every so many only")
-        ->check(CLI::PositiveNumber);
+    app.add_option("--first", options.first, "faults, fuzz: begin with this occasion or call");
+    app.add_option("--step", options.step, "faults: every so many")->check(CLI::PositiveNumber);
     app.add_option("--seconds", options.seconds, "errors, scribble, fuzz: how long");
     app.add_option("--megabytes", options.megabytes, "bulk: how much");
     app.add_option("--least", options.least, "bulk: for at least so many seconds");
     app.add_option("--flips", options.flips, "flip: how many bits");
     app.add_flag("--paths", options.paths, "flip: connections have several paths, and go on");
     app.add_option("--port", options.port, "call: at the server");
-    app.add_option("--probability", options.probability,
-                   "errors: of allocations that fail, in a hundred, once connected");
-    app.add_flag("--marked", options.marked,
-                 "errors: failures at random are for the scenarios' processes");
+    app.add_option("--probability", options.probability, "errors: percent to fail, once prepared");
+    app.add_flag("--marked", options.marked, "errors: random failures are for the scenarios");
     app.add_flag("--replay", options.replay, "fuzz: one session, of that seed, and its digests");
-    app.add_flag("--breaks", options.breaks,
-                 "bulk: a connection that breaks is made again; hold: rejects");
+    app.add_flag("--breaks", options.breaks, "bulk: connects again after a break; hold: rejects");
     const rdma::torture::Part* chosen = nullptr;
     for (const rdma::torture::Part& part : rdma::torture::kParts)
       app.add_subcommand(part.name, part.what)->callback([&] { chosen = &part; });

@@ -11,7 +11,7 @@ struct Options {
   std::string server = "10.0.0.1";
   std::string server_netns = "A";
   std::string client_netns = "B";
-  std::string only;               // scenarios whose names contain this
+  std::string only;               // faults, errors: scenarios whose names contain this
   std::uint64_t seed = 1;         // of everything random
   std::uint64_t first = 1;        // faults: the first occasion that fails; fuzz: the first call
   std::uint64_t step = 1;         // faults: every so many occasions
@@ -27,10 +27,18 @@ struct Options {
   bool breaks = false;            // bulk: connections may break, and are made again; hold: rejects
 };
 
+constexpr int kAllRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                           IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
+
 // Listens on the one, for connections from the other.
 inline Connector connector_of(const Options& options) {
   return {{.netns = options.client_netns, .address = ""},
           {.netns = options.server_netns, .address = options.server}};
+}
+
+// The ends of a pair, in either order.
+inline std::pair<Endpoint&, Endpoint&> either_way(const Pair& pair, bool back) {
+  return {back ? *pair.server : *pair.client, back ? *pair.client : *pair.server};
 }
 
 // Reports a row of the table, and the test that goes with it. A count of nothing is a failure:
@@ -47,27 +55,19 @@ struct Scenario {
   // runs once, in a process of its own: what a failed call leaves, the process's end clears.
   std::function<Body(const Options& options)> prepare;
   // Clears what a process's end does not, once nothing is to fail any more; or empty.
-  std::function<void()> after;
+  std::function<void()> after = {};
 };
 
 const std::vector<Scenario>& scenarios();
 
-// Scenarios whose allocations and copies fail one after the other.
+// The parts; kParts in main.cc says of each what it does.
 void faults(const Options& options);
-// Scenarios over and over again, whatever becomes of each.
 void errors(const Options& options);
-// A process that writes random words into its rings beside one that does not.
 void scribble(const Options& options);
-// Commands to the kernel that no library would send.
 void fuzz(const Options& options);
-// A listener that does not answer, or rejects with `breaks`, until it is killed.
 void hold(const Options& options);
-// An initiator that connects, and then does what it is told on its standard input: "drain" takes
-// its queue pair to SQD, "again" connects it once more.
 void call(const Options& options);
-// Transfers whose every byte is verified.
 void bulk(const Options& options);
-// The same through a proxy that flips one bit of each connection behind TCP's back.
 void flip(const Options& options);
 
 }  // namespace rdma::torture

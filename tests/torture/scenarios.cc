@@ -5,6 +5,7 @@
 #include <rdma/rdma_netlink.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -14,12 +15,9 @@
 namespace rdma::torture {
 namespace {
 
-constexpr int kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                        IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
-
 // Few pages, since each is an allocation that can fail.
 Shape small() {
-  return {.arena = 128U << 10, .access = kRights};
+  return {.arena = 128U << 10, .access = kAllRights};
 }
 
 std::shared_ptr<Connector> connector(const Options& options) {
@@ -85,23 +83,19 @@ class Netlink {
   // All objects of every kind that a device has, and its statistics. Returns how many answers.
   unsigned show(std::uint32_t index) {
     unsigned answers = 0;
-    const auto count = [&](const nlmsghdr*) { ++answers; };
+    const auto ask = [&](int command, int flags) {
+      begin(command, flags);
+      put(RDMA_NLDEV_ATTR_DEV_INDEX, index);
+      put(RDMA_NLDEV_ATTR_PORT_INDEX, std::uint32_t{1});
+      talk([&](const nlmsghdr*) { ++answers; });
+    };
     for (const int command :
          {RDMA_NLDEV_CMD_RES_QP_GET, RDMA_NLDEV_CMD_RES_CM_ID_GET, RDMA_NLDEV_CMD_RES_CQ_GET,
           RDMA_NLDEV_CMD_RES_MR_GET, RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_CMD_RES_CTX_GET,
-          RDMA_NLDEV_CMD_RES_SRQ_GET}) {
-      begin(command, NLM_F_DUMP);
-      put(RDMA_NLDEV_ATTR_DEV_INDEX, index);
-      put(RDMA_NLDEV_ATTR_PORT_INDEX, std::uint32_t{1});
-      talk(count);
-    }
-    begin(RDMA_NLDEV_CMD_RES_GET, 0);
-    put(RDMA_NLDEV_ATTR_DEV_INDEX, index);
-    talk(count);
-    begin(RDMA_NLDEV_CMD_STAT_GET, 0);
-    put(RDMA_NLDEV_ATTR_DEV_INDEX, index);
-    put(RDMA_NLDEV_ATTR_PORT_INDEX, std::uint32_t{1});
-    talk(count);
+          RDMA_NLDEV_CMD_RES_SRQ_GET})
+      ask(command, NLM_F_DUMP);
+    ask(RDMA_NLDEV_CMD_RES_GET, 0);
+    ask(RDMA_NLDEV_CMD_STAT_GET, 0);
     return answers;
   }
 
@@ -182,7 +176,7 @@ void every_object(ibv_context* context) {
   const auto qp = own(ibv_create_qp(pd.get(), &init), "ibv_create_qp");
   init.srq = srq.get();
   const auto sharing = own(ibv_create_qp(pd.get(), &init), "ibv_create_qp");
-  const auto mr = own(ibv_reg_mr(pd.get(), memory.data(), memory.size(), kRights), "ibv_reg_mr");
+  const auto mr = own(ibv_reg_mr(pd.get(), memory.data(), memory.size(), kAllRights), "ibv_reg_mr");
   const auto one = own(ibv_alloc_mw(pd.get(), IBV_MW_TYPE_1), "ibv_alloc_mw");
   const auto two = own(ibv_alloc_mw(pd.get(), IBV_MW_TYPE_2), "ibv_alloc_mw");
 
@@ -254,9 +248,7 @@ void write_settings() {
     std::array<char, 128> text{};
     ssize_t length = pread(setting.number(), text.data(), text.size(), 0);
     // The words of a set are shown apart and written with commas.
-    for (ssize_t at = 0; at + 1 < length; ++at)
-      if (text[static_cast<std::size_t>(at)] == ' ')
-        text[static_cast<std::size_t>(at)] = ',';
+    std::ranges::replace(text, ' ', ',');
     // A list without entries shows nothing, and an empty line empties it.
     if (length == 0) {
       text[0] = '\n';
@@ -337,19 +329,17 @@ Body prepare_show(const Options& options) {
 
 const std::vector<Scenario>& scenarios() {
   static const std::vector<Scenario> all = {
-      {"open and query", [](const Options&) { return Body(open_and_query); }, {}},
-      {"every object", prepare_objects, {}},
-      {"listen", [](const Options& o) -> Body { return [o] { connector(o); }; }, {}},
-      {"connect, send, destroy", [](const Options& o) { return prepare_connection(o, false); }, {}},
-      {"connect with shared receives",
-       [](const Options& o) { return prepare_connection(o, true); },
-       {}},
-      {"every operation", prepare_operations, {}},
-      {"reject", prepare_rejection, {}},
-      {"disconnect", prepare_disconnection, {}},
+      {"open and query", [](const Options&) -> Body { return open_and_query; }},
+      {"every object", prepare_objects},
+      {"listen", [](auto& o) -> Body { return [o] { connector(o); }; }},
+      {"connect, send, destroy", [](auto& o) { return prepare_connection(o, false); }},
+      {"connect with shared receives", [](auto& o) { return prepare_connection(o, true); }},
+      {"every operation", prepare_operations},
+      {"reject", prepare_rejection},
+      {"disconnect", prepare_disconnection},
       {"rdma link add, del", prepare_link, drop_link},
-      {"rdma res show", prepare_show, {}},
-      {"settings", [](const Options&) { return Body(write_settings); }, {}},
+      {"rdma res show", prepare_show},
+      {"settings", [](const Options&) -> Body { return write_settings; }},
   };
   return all;
 }

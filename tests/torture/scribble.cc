@@ -28,9 +28,6 @@ struct Board {
   std::atomic<std::uint64_t> doorbells;  // that it rang
 };
 
-constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                        IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
-
 // --- the bystander ---
 
 void bystand(const Options& options, Board& board, Clock::time_point end) {
@@ -45,9 +42,7 @@ void bystand(const Options& options, Board& board, Clock::time_point end) {
     const auto length = static_cast<std::uint32_t>(1 + random() % 100000);
     const Layout source = {{random() % 1000, length}};
     const Layout target = {{500000 + random() % 1000, length}};
-    const bool back = random() % 2 != 0;
-    Endpoint& from = back ? *pair.server : *pair.client;
-    Endpoint& to = back ? *pair.client : *pair.server;
+    const auto [from, to] = either_way(pair, random() % 2 != 0);
     from.memory().fill(source, random());
     to.memory().expect(target, from.memory().gather(source));
     const std::uint64_t receive = to.post_recv(target);
@@ -82,15 +77,15 @@ std::vector<Mapping> shared_with_kernel() {
   return found;
 }
 
-// One process's worth of scribbling.
 class Scribbler {
  public:
   Scribbler(const Options& options, Board& board, std::uint64_t seed)
       : board_(board), random_(seed), connector_(connector_of(options)) {
-    const Shape plain{.arena = 256U << 10, .access = kAccess};
-    pairs_[0] = connector_.connect(plain);
-    pairs_[1] = connector_.connect(
-        plain, {.arena = 256U << 10, .access = kAccess, .shared_receives = true});
+    Shape shape{.arena = 256U << 10, .access = kAllRights};
+    pairs_[0] = connector_.connect(shape);
+    const Shape plain = shape;
+    shape.shared_receives = true;
+    pairs_[1] = connector_.connect(plain, shape);
     mappings_ = shared_with_kernel();
     require(mappings_.size() >= 8, "the rings of the scribbler are not found");
   }
@@ -108,18 +103,10 @@ class Scribbler {
 
   // A number of the kind that finds mistakes.
   std::uint32_t word() {
-    switch (random(6)) {
-      case 0:
-        return static_cast<std::uint32_t>(random(16));
-      case 1:
-        return ~static_cast<std::uint32_t>(random(16));
-      case 2:
-        return 1U << random(32);
-      case 3:
-        return (1U << random(32)) - 1;
-      default:
-        return static_cast<std::uint32_t>(random_());
-    }
+    const auto any = static_cast<std::uint32_t>(random_());
+    const std::uint32_t bit = 1U << random(32);
+    const std::array<std::uint32_t, 6> words = {any % 16, ~(any % 16), bit, bit - 1, any, any};
+    return words[random(words.size())];
   }
 
   std::uint32_t key() {
@@ -130,14 +117,10 @@ class Scribbler {
 
   std::uint64_t address() {
     const Memory& own = pairs_[random(2)].client->memory();
-    switch (random(4)) {
-      case 0:
-        return board_.address + random(4096);
-      case 1:
-        return std::uint64_t{word()} << random(33);
-      default:
-        return own.address(random(own.size()));
-    }
+    const std::uint64_t which = random(4);
+    return which == 0   ? board_.address + random(4096)
+           : which == 1 ? std::uint64_t{word()} << random(33)
+                        : own.address(random(own.size()));
   }
 
   // Writes words that mostly look like a work request at any block of any ring.
@@ -166,27 +149,19 @@ class Scribbler {
   void write_something() {
     const Mapping& ring = mappings_[random(mappings_.size())];
     auto* control = reinterpret_cast<std::atomic<std::uint32_t>*>(ring.words);
-    switch (random(8)) {
-      case 0:  // any word at all
-        control[random(ring.count)] = word();
-        break;
-      case 1:  // any word of the indices
-        control[random(WEFT_RING_OFFSET / 4)] = word();
-        break;
-      case 2:
-      case 3:  // the producer (of a completion queue: the consumer) a little further
-        control[0] += static_cast<std::uint32_t>(random(4));
-        break;
-      case 4:  // need_doorbell, the kernel's own word
-        control[33] = static_cast<std::uint32_t>(random(2));
-        break;
-      case 5:  // arm
-        control[1] += static_cast<std::uint32_t>(random(4));
-        break;
-      default:
-        write_request(ring);
-        break;
-    }
+    const std::uint64_t what = random(8);
+    if (what == 0)  // any word at all
+      control[random(ring.count)] = word();
+    else if (what == 1)  // any word of the indices
+      control[random(WEFT_RING_OFFSET / 4)] = word();
+    else if (what < 4)  // the producer (of a completion queue: the consumer) a little further
+      control[0] += static_cast<std::uint32_t>(random(4));
+    else if (what == 4)  // need_doorbell, the kernel's own word
+      control[33] = static_cast<std::uint32_t>(random(2));
+    else if (what == 5)  // arm
+      control[1] += static_cast<std::uint32_t>(random(4));
+    else
+      write_request(ring);
     ++board_.words;
   }
 

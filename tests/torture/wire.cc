@@ -3,6 +3,7 @@
 // proxy that flips one bit of each connection behind TCP's back: the receiver's CRC must find it,
 // and no byte outside the target of the transfer under way may have changed. With several paths
 // only the damaged one ends, and all transfers are done.
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -32,7 +33,6 @@ constexpr std::size_t kTarget = 2U << 20;
 constexpr std::uint32_t kLongest = 1U << 20;
 constexpr std::size_t kArena = 4U << 20;
 
-// From where to where.
 struct Way {
   Layout source;
   Layout target;
@@ -105,24 +105,16 @@ void check_around(const Memory& memory, const Layout& targets, const char* whose
   between(begin, memory.size());
 }
 
-// The ends of a pair, in either order.
-std::pair<Endpoint&, Endpoint&> either_way(const Pair& pair, bool back) {
-  return back ? std::pair<Endpoint&, Endpoint&>(*pair.server, *pair.client)
-              : std::pair<Endpoint&, Endpoint&>(*pair.client, *pair.server);
-}
-
 // --- the proxy ---
 
-// The fields of a frame (RFC 5044): its length, the first 14 bytes of a DDP header, the payload,
-// and padding and CRC.
-enum class Field { kLength, kHeader, kPayload, kTrailer };
-constexpr std::array kFields = {Field::kLength, Field::kHeader, Field::kPayload, Field::kTrailer};
+// The fields of a frame (RFC 5044); of a DDP header its first 14 bytes.
+constexpr std::array kNames = {"the length", "the header", "the payload", "padding and CRC"};
 
 // Which bit: of the first frame from `frame` on that has the field, counted from 0.
 struct Flip {
   bool to_server = true;
   unsigned frame = 0;
-  Field field = Field::kPayload;
+  std::size_t field = 0;     // of kNames
   std::uint64_t random = 0;  // chooses byte and bit of the field
 };
 
@@ -135,16 +127,6 @@ constexpr Limit kTick{100};
 
 std::size_t padding(std::size_t length) {
   return -(kLengthField + length) % 4;
-}
-
-bool send_all(int sock, std::span<const std::uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = send(sock, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (n <= 0)
-      return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(n));
-  }
-  return true;
 }
 
 // One direction of a connection, which it follows frame by frame.
@@ -182,20 +164,15 @@ class Follower {
   bool due(const Flip& flip) const {
     if (handshake_ || flipped_ || frame_ < flip.frame)
       return false;
-    if (flip.field == Field::kLength)
-      return at_ == flip.random % kLengthField;
-    if (at_ < kLengthField)
-      return false;
-    const std::size_t end = kLengthField + length_;
-    switch (flip.field) {
-      case Field::kHeader:
-        return at_ == kLengthField + flip.random % kShortHeader;
-      case Field::kPayload:
-        return length_ > kLongHeader &&
-               at_ == kLengthField + kLongHeader + flip.random % (length_ - kLongHeader);
-      default:
-        return at_ == end + flip.random % (padding(length_) + kCrc);
-    }
+    // Where each field begins, and how many bytes it has.
+    const std::size_t payload = std::max(length_, kLongHeader) - kLongHeader;
+    const std::array<std::pair<std::size_t, std::size_t>, kNames.size()> fields = {
+        {{0, kLengthField},
+         {kLengthField, kShortHeader},
+         {kLengthField + kLongHeader, payload},
+         {kLengthField + length_, padding(length_) + kCrc}}};
+    const auto [begin, bytes] = fields[flip.field];
+    return bytes != 0 && at_ == begin + flip.random % bytes;
   }
 
   bool handshake_ = true;
@@ -220,8 +197,7 @@ class Proxy {
   }
 
   std::uint16_t port() const { return local_address(listener_).port; }
-  // Sets the damage for the next connection, which is done once armed. The last one must have
-  // ended.
+  // Sets the damage for the next connection, once armed. The last one must have ended.
   void plan(const Flip& flip, bool armed = true) {
     flip_ = flip;
     flipped_ = false;
@@ -274,7 +250,7 @@ class Proxy {
         const bool damage = armed_ && (i == 0) == flip_.to_server;
         if (followers[i].pass(bytes, damage ? &flip_ : nullptr))
           flipped_ = true;
-        if (!send_all(to[i], bytes))
+        if (send(to[i], bytes.data(), bytes.size(), MSG_NOSIGNAL) != n)
           return;
       }
     }
@@ -312,13 +288,6 @@ constexpr unsigned kMany = 2000;
 constexpr std::uint64_t kUndue = 20;
 
 constexpr const char* kDevices = "/sys/class/infiniband/";
-constexpr std::array kNames = {"the length", "the header", "the payload", "padding and CRC"};
-
-// The damaged path did not carry as many frames as the flip was to wait for.
-class NotDue : public Failure {
- public:
-  NotDue() : Failure("the flip was never due") {}
-};
 
 std::uint64_t counter(const std::string& device, const char* name) {
   const std::string path = std::string(kDevices) + device + "/ports/1/hw_counters/" + name;
@@ -392,9 +361,9 @@ void one(const Pair& pair, Proxy& proxy, bool to_server, std::mt19937_64& random
   throw Failure("the flip was not found");
 }
 
-// One connection with several paths, the first of which is damaged once another has joined. Throws
-// Failure.
-void one_of_paths(const Pair& pair, Proxy& proxy, std::uint64_t joins, std::mt19937_64& random) {
+// One connection with several paths, the first of which is damaged once another has joined. False:
+// it did not carry as many frames as the flip was to wait for. Throws Failure.
+bool one_of_paths(const Pair& pair, Proxy& proxy, std::uint64_t joins, std::mt19937_64& random) {
   const Deadline deadline(kPathPatience);
   // Both ends count it.
   while (of_all("path_joins") < joins + 2) {
@@ -407,7 +376,7 @@ void one_of_paths(const Pair& pair, Proxy& proxy, std::uint64_t joins, std::mt19
   for (unsigned all = 0; after < kFew; all++, after += proxy.flipped() ? 1 : 0) {
     if (all == kMany) {
       require(of_all("path_leaves") == leaves, "a path was given up before the flip");
-      throw NotDue();
+      return false;
     }
     const auto [from, to] = either_way(pair, random() % 2 != 0);
     const Way way = any_way(random);
@@ -419,6 +388,7 @@ void one_of_paths(const Pair& pair, Proxy& proxy, std::uint64_t joins, std::mt19
     to.memory().check({}, "the target's");
   }
   require(of_all("path_leaves") > leaves, "no path was given up");
+  return true;
 }
 
 }  // namespace
@@ -466,7 +436,7 @@ void bulk(const Options& options) {
       why = failure.what();
     }
   }
-  report("verified transfers" + (options.only.empty() ? "" : ": " + options.only), transfers,
+  report("verified transfers", transfers,
          std::to_string(bytes >> 20) + " MB over " + std::to_string(connections) +
              " connections, no wrong byte",
          why);
@@ -478,16 +448,16 @@ void flip(const Options& options) {
   connector.go_through(proxy.port());
   const Shape shape{.arena = kArena};
   std::mt19937_64 random(options.seed);
-  std::array<std::uint64_t, kFields.size()> flips{};
-  std::array<std::string, kFields.size()> failures;
+  std::array<std::uint64_t, kNames.size()> flips{};
+  std::array<std::string, kNames.size()> failures;
   // Behind a length that has grown, the receiver waits for what goes on other paths instead.
   const std::size_t first = options.paths ? 1 : 0;
   std::uint64_t undue = 0;
   for (std::uint64_t i = 0; i < options.flips;) {
-    const std::size_t field = first + i % (kFields.size() - first);
+    const std::size_t field = first + i % (kNames.size() - first);
     const Flip plan{.to_server = random() % 2 != 0,
                     .frame = kFirst + static_cast<unsigned>(random() % kFrames),
-                    .field = kFields[field],
+                    .field = field,
                     .random = random()};
     proxy.plan(plan, !options.paths);
     try {
@@ -495,19 +465,18 @@ void flip(const Options& options) {
       const Pair pair = connector.connect(shape);
       const Endpoint& receiver = plan.to_server ? *pair.server : *pair.client;
       const std::uint64_t before = crc_errors(receiver);
-      if (options.paths)
-        one_of_paths(pair, proxy, joins, random);
-      else
+      if (!options.paths) {
         one(pair, proxy, plan.to_server, random);
+      } else if (!one_of_paths(pair, proxy, joins, random)) {
+        if (++undue * kUndue <= options.flips)
+          continue;
+        throw Failure(std::to_string(undue) + " flips were never due");
+      }
       // The core returns counters that are up to 10 ms old.
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       const std::uint64_t counted = crc_errors(receiver) - before;
       require(counted == 1, "rx_crc_errors counted " + std::to_string(counted));
       ++flips[field];
-    } catch (const NotDue& failure) {
-      if (++undue * kUndue <= options.flips)
-        continue;
-      failures[field] = std::to_string(undue) + " flips were never due";
     } catch (const Failure& failure) {
       if (failures[field].empty())
         failures[field] = "flip " + std::to_string(i) + ", byte and bit " +
@@ -521,7 +490,7 @@ void flip(const Options& options) {
   const char* const outcome = options.paths
                                   ? "each ended a path by its CRC; all went on by another"
                                   : "each ended its connection by its CRC; no byte elsewhere";
-  for (std::size_t field = first; field < kFields.size(); ++field)
+  for (std::size_t field = first; field < kNames.size(); ++field)
     report(std::string("bits flipped in ") + kNames[field], flips[field], outcome, failures[field]);
 }
 
