@@ -177,8 +177,8 @@ class Side {
   // would make each call take longer than the one before. A busy machine makes many calls longer,
   // but seldom nine in ten, nor in each round.
   int listen(int ports) {
-    if (where_.resolve().get()->sa_family != AF_INET || ports < kFewestPorts ||
-        ports > kMostPorts) {
+    const bool ipv4 = where_.resolve().get()->sa_family == AF_INET;
+    if (!ipv4 || ports < kFewestPorts || ports > kMostPorts) {
       std::fprintf(stderr, "listen takes an IPv4 address and %d to %d ports\n", kFewestPorts,
                    kMostPorts);
       return 2;
@@ -199,16 +199,12 @@ class Side {
     return 1;
   }
 
-  // One thread disconnects while another destroys the queue pair: each end is right, and the kernel
-  // may use the queue pair behind its end.
-  int connect_beside(int connections) {
-    beside_ = true;
-    return connect(connections, 1);
-  }
-
-  int connect(int connections, int at_once) {
+  // With `beside`, one thread disconnects while another destroys the queue pair: each end is right,
+  // and the kernel may use the queue pair behind its end.
+  int connect(int connections, int at_once, bool beside = false) {
     const auto begin = Clock::now();
     at_once_ = at_once;
+    beside_ = beside;
     while (ended_ < connections) {
       if (endpoints_.empty()) {
         waiting_ = 0;
@@ -308,11 +304,9 @@ class Side {
   }
 
   void turn() {
-    std::array<pollfd, 2> fds{};
-    fds[0] = {channel_->fd, POLLIN, 0};
-    fds[1] = {completions_ != nullptr ? completions_->fd : -1, POLLIN, 0};
-    const int ready = ::poll(fds.data(), fds.size(), kPatienceMs);
-    if (ready <= 0) {
+    const int completions = completions_ != nullptr ? completions_->fd : -1;
+    pollfd fds[] = {{channel_->fd, POLLIN, 0}, {completions, POLLIN, 0}};
+    if (::poll(fds, std::size(fds), kPatienceMs) <= 0) {
       std::fprintf(stderr, "nothing happens any more: %d ended, %zu under way\n", ended_,
                    endpoints_.size());
       std::exit(3);
@@ -337,28 +331,23 @@ class Side {
     if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST)
       return request(id, offer_of(event));
     Endpoint& e = *static_cast<Endpoint*>(id->context);
-    switch (event.type) {
-      case RDMA_CM_EVENT_ADDR_RESOLVED:
-        must(rdma_resolve_route(id, kResolveMs), "rdma_resolve_route");
-        break;
-      case RDMA_CM_EVENT_ROUTE_RESOLVED:
-        open(id->verbs);
-        e.prepare(pd_.get(), cq_.get(), depths_.reads);
-        must(connect_with(rdma_connect, e, 0, 0), "rdma_connect");
-        break;
-      case RDMA_CM_EVENT_ESTABLISHED:
-        if (at_once_ != 0)
-          established(e, offer_of(event));
-        break;
-      case RDMA_CM_EVENT_DISCONNECTED:
-        if (at_once_ == 0)
-          rdma_disconnect(id);
-        end(e);
-        break;
-      default:
-        std::fprintf(stderr, "%s, status %d\n", rdma_event_str(event.type), event.status);
-        e.fail("unexpected event");
-        end(e);
+    if (event.type == RDMA_CM_EVENT_ADDR_RESOLVED) {
+      must(rdma_resolve_route(id, kResolveMs), "rdma_resolve_route");
+    } else if (event.type == RDMA_CM_EVENT_ROUTE_RESOLVED) {
+      open(id->verbs);
+      e.prepare(pd_.get(), cq_.get(), depths_.reads);
+      must(connect_with(rdma_connect, e, 0, 0), "rdma_connect");
+    } else if (event.type == RDMA_CM_EVENT_ESTABLISHED) {
+      if (at_once_ != 0)
+        established(e, offer_of(event));
+    } else if (event.type == RDMA_CM_EVENT_DISCONNECTED) {
+      if (at_once_ == 0)
+        rdma_disconnect(id);
+      end(e);
+    } else {
+      std::fprintf(stderr, "%s, status %d\n", rdma_event_str(event.type), event.status);
+      e.fail("unexpected event");
+      end(e);
     }
   }
 
@@ -368,11 +357,10 @@ class Side {
     e.prepare(pd_.get(), cq_.get(), 0);
     fill(e.bytes.memory, e.seed);
     e.theirs = theirs.seed;
-    if (connect_with(rdma_accept, e, reinterpret_cast<uintptr_t>(e.bytes.memory.data()),
-                     e.mr->rkey) != 0) {
+    const auto memory = reinterpret_cast<uintptr_t>(e.bytes.memory.data());
+    if (connect_with(rdma_accept, e, memory, e.mr->rkey) != 0) {
       e.fail("rdma_accept failed");
-      end(e);
-      return;
+      return end(e);
     }
     e.check_depths(std::min<uint32_t>(depths_.ird, theirs.ord),
                    std::min<uint32_t>(depths_.ord, theirs.ird));
@@ -469,7 +457,7 @@ int run(int argc, char** argv) {
   if (role == "server")
     return Side(arguments[2], depths(4), number(6, 0)).serve(number(3, 1));
   if (role == "beside")
-    return Side(arguments[2], {}).connect_beside(number(3, 1));
+    return Side(arguments[2], {}).connect(number(3, 1), 1, true);
   if (role == "listen")
     return Side(arguments[2], {}).listen(number(3, 1));
   if (role == "abandon")

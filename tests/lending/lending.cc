@@ -167,11 +167,6 @@ class Client {
       post(true);
   }
 
-  void mend(const char* mend) {
-    require_zero(std::system(mend), "mending the cable");
-    run(0);
-  }
-
  private:
   void post(bool signaled) {
     const std::uint64_t number = posted_++;
@@ -330,7 +325,8 @@ int run(int argc, char** argv) {
     client.hold(argv[3]);
     std::puts("held");
     std::fflush(stdout);
-    client.mend(argv[4]);
+    require_zero(std::system(argv[4]), "mending the cable");
+    client.run(0);
     client.run(20);
     return 0;
   }
