@@ -2,6 +2,8 @@
 // Numbers in bytes, big endian as networks and files have them.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -12,31 +14,26 @@
 
 namespace rdma {
 
-// An unsigned number of so many bytes.
-template <std::size_t kBytes>
-using Bits = std::conditional_t<
-    kBytes == 1, std::uint8_t,
-    std::conditional_t<kBytes == 2, std::uint16_t,
-                       std::conditional_t<kBytes == 4, std::uint32_t, std::uint64_t>>>;
-
 // Both take as many bytes as the number has.
 template <typename Number>
 void put_big(std::byte* at, Number number) {
   static_assert(std::is_arithmetic_v<Number>);
-  std::uint64_t bits = std::bit_cast<Bits<sizeof(Number)>>(number);
-  for (std::size_t i = sizeof(Number); i-- > 0; bits >>= 8) {
-    at[i] = static_cast<std::byte>(bits & 0xff);
+  auto bytes = std::bit_cast<std::array<std::byte, sizeof(Number)>>(number);
+  if constexpr (std::endian::native == std::endian::little) {
+    std::ranges::reverse(bytes);
   }
+  std::ranges::copy(bytes, at);
 }
 
 template <typename Number>
 Number get_big(const std::byte* at) {
   static_assert(std::is_arithmetic_v<Number>);
-  std::uint64_t bits = 0;
-  for (std::size_t i = 0; i < sizeof(Number); i++) {
-    bits = bits << 8 | std::to_integer<std::uint64_t>(at[i]);
+  std::array<std::byte, sizeof(Number)> bytes;
+  std::copy_n(at, bytes.size(), bytes.begin());
+  if constexpr (std::endian::native == std::endian::little) {
+    std::ranges::reverse(bytes);
   }
-  return std::bit_cast<Number>(static_cast<Bits<sizeof(Number)>>(bits));
+  return std::bit_cast<Number>(bytes);
 }
 
 // Writes numbers one behind the other into memory that is large enough.
@@ -44,10 +41,9 @@ class Packer {
  public:
   explicit Packer(std::span<std::byte> memory) : memory_(memory) {}
 
-  template <typename Number>
-  Packer& put(Number number) {
-    put_big(memory_.data() + used_, number);
-    used_ += sizeof(Number);
+  template <typename... Numbers>
+  Packer& put(Numbers... numbers) {
+    ((put_big(memory_.data() + used_, numbers), used_ += sizeof(numbers)), ...);
     return *this;
   }
   std::size_t used() const { return used_; }
@@ -73,6 +69,10 @@ class Unpacker {
   template <typename Number>
   Number take() {
     return get_big<Number>(next(sizeof(Number)).data());
+  }
+  template <typename... Numbers>
+  void take(Numbers&... numbers) {
+    ((numbers = take<Numbers>()), ...);
   }
   std::size_t left() const { return memory_.size(); }
 

@@ -2,6 +2,7 @@
 #include "link.h"
 
 #include "protocol.h"
+#include "sentence.h"
 #include "transports.h"
 
 namespace rdma {
@@ -10,24 +11,16 @@ namespace {
 // Throws Failure (kInput) unless offset + length <= size, without overflow.
 void check_within(const char* whose, std::uint64_t size, std::uint64_t offset,
                   std::uint64_t length) {
-  if (offset > size || length > size - offset) {
-    throw Failure(Cause::kInput, std::to_string(length) + " bytes at offset " +
-                                     std::to_string(offset) + " do not lie in " + whose +
-                                     " region of " + std::to_string(size) + " bytes");
-  }
+  require(offset <= size && length <= size - offset, Cause::kInput, length, " bytes at offset ",
+          offset, " do not lie in ", whose, " region of ", size, " bytes");
 }
 
 }  // namespace
 
 Transport parse_transport(std::string_view text) {
-  if (text == "rdma") {
-    return Transport::kRdma;
-  }
-  if (text == "tcp") {
-    return Transport::kTcp;
-  }
-  throw Failure(Cause::kInput,
-                "'" + std::string(text) + "' is no transport; there are rdma and tcp");
+  require(text == "rdma" || text == "tcp", Cause::kInput, "'", text,
+          "' is no transport; there are rdma and tcp");
+  return text == "rdma" ? Transport::kRdma : Transport::kTcp;
 }
 
 std::string_view name_of(Transport transport) {
@@ -37,11 +30,8 @@ std::string_view name_of(Transport transport) {
 void Settings::check() const {
   const auto within = [](const char* name, std::uint64_t value, std::uint64_t least,
                          std::uint64_t most) {
-    if (value < least || value > most) {
-      throw Failure(Cause::kInput, std::string(name) + " is " + std::to_string(value) +
-                                       "; it may be " + std::to_string(least) + " to " +
-                                       std::to_string(most));
-    }
+    require(value >= least && value <= most, Cause::kInput, name, " is ", value, "; it may be ",
+            least, " to ", most);
   };
   within("depth", depth, 2, 4096);
   within("credits", credits, 4, 4096);
@@ -117,25 +107,22 @@ std::uint64_t Link::compare_swap(const RemoteRegion& remote, std::uint64_t remot
 }
 
 void Link::send(std::span<const std::byte> message) {
-  if (message.size() > message_limit_) {
-    throw Failure(Cause::kInput, "a message of " + std::to_string(message.size()) +
-                                     " bytes is longer than the " + std::to_string(message_limit_) +
-                                     " that both ends take; raise Settings::message_bytes");
-  }
+  require(message.size() <= message_limit_, Cause::kInput, "a message of ", message.size(),
+          " bytes is longer than the ", message_limit_,
+          " that both ends take; raise Settings::message_bytes");
   take_credit();
   send_message(message);
   statistics_.operations++;
 }
 
 Failure Link::too_slow(const char* what, Limit limit) {
-  return {Cause::kTimeout, "the peer let this end wait more than " + std::to_string(limit.count()) +
-                               " ms for " + what};
+  return {Cause::kTimeout,
+          sentence("the peer let this end wait more than ", limit.count(), " ms for ", what)};
 }
 
 Failure Link::no_sign(const char* what) const {
-  return {Cause::kTimeout, "the peer gave no sign for " +
-                               std::to_string(settings_.patience.count()) +
-                               " ms while this end waited for " + what};
+  return {Cause::kTimeout, sentence("the peer gave no sign for ", settings_.patience.count(),
+                                    " ms while this end waited for ", what)};
 }
 
 Link* wait_any(std::span<Link* const> links, Limit limit) {

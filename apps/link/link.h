@@ -197,7 +197,19 @@ class Link {
   // without progress.
   static Failure too_slow(const char* what, Limit limit);
   Failure no_sign(const char* what) const;
+  // The link is at its end; the first reason stays, and check_alive() throws it.
+  void broke(const Failure& failure) {
+    if (!broken_) {
+      broken_ = failure;
+    }
+  }
+  void check_alive() const {
+    if (broken_) {
+      throw Failure(*broken_);
+    }
+  }
 
+  std::optional<Failure> broken_;
   const Settings settings_;
   std::size_t message_limit_ = 0;
   Address peer_;

@@ -16,13 +16,21 @@ namespace {
 
 using std::chrono::seconds;
 
-Cause cause_of(const std::function<void()>& body) {
+Failure failure_of(const std::function<void()>& body) {
   try {
     body();
   } catch (const Failure& failure) {
-    return failure.cause();
+    return failure;
   }
   throw std::runtime_error("nothing failed");
+}
+
+Cause cause_of(const std::function<void()>& body) {
+  return failure_of(body).cause();
+}
+
+std::string sentence_of(const std::function<void()>& body) {
+  return failure_of(body).what();
 }
 
 TEST(Address, HostAndPort) {
@@ -43,14 +51,10 @@ TEST(Address, WrongOnesSayWhatToWrite) {
   for (const char* text :
        {"", ":", "10.0.0.1", "10.0.0.1:", ":3640", "10.0.0.1:65536", "10.0.0.1:-1",
         "10.0.0.1:3640x", "10.0.0.1: 3640", "fd00::1:3640", "[]:3640"}) {
-    try {
-      Address::parse(text);
-      FAIL() << "'" << text << "' was taken";
-    } catch (const Failure& failure) {
-      EXPECT_EQ(failure.cause(), Cause::kInput) << text;
-      EXPECT_NE(std::string(failure.what()).find("write HOST:PORT"), std::string::npos)
-          << failure.what();
-    }
+    SCOPED_TRACE(text);
+    const Failure failure = failure_of([&] { Address::parse(text); });
+    EXPECT_EQ(failure.cause(), Cause::kInput);
+    EXPECT_NE(std::strstr(failure.what(), "write HOST:PORT"), nullptr) << failure.what();
   }
 }
 
@@ -73,15 +77,9 @@ TEST(Transport, Names) {
 }
 
 TEST(Settings, LimitsAreNamed) {
-  Settings settings;
-  settings.check();
-  settings.credits = 3;
-  try {
-    settings.check();
-    FAIL() << "3 credits were taken";
-  } catch (const Failure& failure) {
-    EXPECT_STREQ(failure.what(), "credits is 3; it may be 4 to 4096");
-  }
+  Settings().check();
+  EXPECT_EQ(sentence_of([] { Settings{.credits = 3}.check(); }),
+            "credits is 3; it may be 4 to 4096");
 }
 
 TEST(RemoteRegion, BytesAreBigEndian) {
@@ -103,9 +101,7 @@ TEST(RemoteRegion, ShortOrOverTheEnd) {
 }
 
 TEST(Hello, ComesBack) {
-  Settings settings;
-  settings.credits = 77;
-  settings.message_bytes = 123456;
+  const Settings settings{.credits = 77, .message_bytes = 123456};
   const Hello hello{std::span<const std::byte>(Hello(settings).to_bytes())};
   EXPECT_EQ(hello.credits, 77);
   EXPECT_EQ(hello.message_bytes, 123456U);
@@ -130,14 +126,7 @@ TEST(Frame, ComesBack) {
                     .length = 3,
                     .first = 4,
                     .second = 5};
-  const Frame back = Frame::from_bytes(frame.to_bytes());
-  EXPECT_EQ(back.type, frame.type);
-  EXPECT_EQ(back.credits, 9);
-  EXPECT_EQ(back.key, 1U);
-  EXPECT_EQ(back.address, 2U);
-  EXPECT_EQ(back.length, 3U);
-  EXPECT_EQ(back.first, 4U);
-  EXPECT_EQ(back.second, 5U);
+  EXPECT_EQ(Frame::from_bytes(frame.to_bytes()), frame);
 }
 
 TEST(Frame, UnknownTypes) {
@@ -166,9 +155,9 @@ TEST(Credits, NothingIsNotGivenBackAlone) {
   Credits credits(4, 2);
   credits.spend();
   credits.returned(0);
-  EXPECT_EQ(cause_of([&] { credits.returned_alone(0); }), Cause::kProtocol);
-  EXPECT_EQ(cause_of([&] { credits.returned_alone(2); }), Cause::kProtocol);
-  credits.returned_alone(1);
+  EXPECT_EQ(cause_of([&] { credits.returned(0, true); }), Cause::kProtocol);
+  EXPECT_EQ(cause_of([&] { credits.returned(2, true); }), Cause::kProtocol);
+  credits.returned(1, true);
 }
 
 TEST(Credits, DueByHalf) {
@@ -361,9 +350,7 @@ TEST_F(Pair, MessagesInOrderPastAllCredits) {
 }
 
 TEST_F(Pair, SenderWaitsForAReceiverThatDoesNotReceive) {
-  Settings impatient;
-  impatient.patience = Limit(100);
-  connect_both(impatient, {});
+  connect_both({.patience = Limit(100)}, {});
   EXPECT_EQ(cause_of([&] {
               for (int i = 0; i < 33; i++) {
                 near_->send({});
@@ -374,9 +361,7 @@ TEST_F(Pair, SenderWaitsForAReceiverThatDoesNotReceive) {
 }
 
 TEST_F(Pair, MessageLimitIsTheSmaller) {
-  Settings small;
-  small.message_bytes = 100;
-  connect_both({}, small);
+  connect_both({}, {.message_bytes = 100});
   EXPECT_EQ(near_->message_limit(), 100U);
   EXPECT_EQ(cause_of([&] { near_->send(pattern(101, 0)); }), Cause::kInput);
   near_->send(pattern(100, 0));
@@ -440,9 +425,7 @@ INSTANTIATE_TEST_SUITE_P(Requests, Refused, testing::Range(0, 6));
 class Hostile : public testing::Test {
  protected:
   void SetUp() override {
-    Settings settings;
-    settings.patience = seconds(5);
-    settings.message_bytes = 64;
+    const Settings settings{.message_bytes = 64, .patience = seconds(5)};
     const auto listener = listen(settings);
     peer_ = connect_socket(listener->address(), Deadline(seconds(5)));
     say(Hello(settings).to_bytes());
@@ -459,8 +442,10 @@ class Hostile : public testing::Test {
     send(peer_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
   void say(const Frame& frame) const { say(frame.to_bytes()); }
-  // The link's end, after all that it takes.
-  Cause end() const {
+  // The link's end, after all that it takes, and after the frames.
+  template <typename... Frames>
+  Cause end(const Frames&... frames) const {
+    (say(frames), ...);
     return cause_of([&] {
       while (link_->receive(seconds(5))) {
       }
@@ -473,21 +458,18 @@ class Hostile : public testing::Test {
 };
 
 TEST_F(Hostile, AnswerThatNobodyAskedFor) {
-  say({.type = Frame::Type::kAnswer});
-  EXPECT_EQ(end(), Cause::kProtocol);
+  EXPECT_EQ(end(Frame{.type = Frame::Type::kAnswer}), Cause::kProtocol);
 }
 
 TEST_F(Hostile, AnswerOfAnotherLength) {
   std::array<std::byte, 8> memory{};
   const auto own = link_->expose(memory, kLocal);
   link_->read(*own, 0, 8, {.address = 0, .length = 8, .key = 1}, 0);
-  say({.type = Frame::Type::kAnswer, .length = 9});
-  EXPECT_EQ(end(), Cause::kProtocol);
+  EXPECT_EQ(end(Frame{.type = Frame::Type::kAnswer, .length = 9}), Cause::kProtocol);
 }
 
 TEST_F(Hostile, MessageThatIsTooLong) {
-  say({.type = Frame::Type::kMessage, .length = 65});
-  EXPECT_EQ(end(), Cause::kProtocol);
+  EXPECT_EQ(end(Frame{.type = Frame::Type::kMessage, .length = 65}), Cause::kProtocol);
 }
 
 TEST_F(Hostile, MoreMessagesThanThereIsRoomFor) {
@@ -499,13 +481,11 @@ TEST_F(Hostile, MoreMessagesThanThereIsRoomFor) {
 }
 
 TEST_F(Hostile, CreditsThatItNeverHad) {
-  say({.type = Frame::Type::kCredits, .credits = 1});
-  EXPECT_EQ(end(), Cause::kProtocol);
+  EXPECT_EQ(end(Frame{.type = Frame::Type::kCredits, .credits = 1}), Cause::kProtocol);
 }
 
 TEST_F(Hostile, CreditsOfNothing) {
-  say({.type = Frame::Type::kCredits});
-  EXPECT_EQ(end(), Cause::kProtocol);
+  EXPECT_EQ(end(Frame{.type = Frame::Type::kCredits}), Cause::kProtocol);
 }
 
 TEST_F(Hostile, LengthOverTheEndOfAllAddresses) {
@@ -579,12 +559,7 @@ TEST(TcpListener, SilentAndWrongPeersCostTheOthersNothing) {
 TEST(TcpListener, WhereItCanNotListenTheNextStepIsSaid) {
   const auto listener = listen();
   const auto said = [](const Address& address) {
-    try {
-      Listener::listen(Transport::kTcp, address);
-    } catch (const Failure& failure) {
-      return std::string(failure.what());
-    }
-    return std::string("it listens");
+    return sentence_of([&] { Listener::listen(Transport::kTcp, address); });
   };
   EXPECT_NE(said(listener->address()).find("take another port"), std::string::npos);
   // Of a network for examples, which no host has.
@@ -599,15 +574,11 @@ TEST(TcpListener, NobodyListens) {
 }
 
 TEST(RdmaLink, WithoutADeviceTheNextStepIsSaid) {
-  const auto step = [](const std::function<void()>& action) -> std::string {
-    try {
-      action();
-    } catch (const Failure& failure) {
-      EXPECT_EQ(failure.cause(), Cause::kDevice) << failure.what();
-      const std::string said = failure.what();
-      return said.substr(std::min(said.find(": ") + 2, said.size()));
-    }
-    return "there is a device";
+  const auto step = [](const std::function<void()>& action) {
+    const Failure failure = failure_of(action);
+    EXPECT_EQ(failure.cause(), Cause::kDevice) << failure.what();
+    const std::string said = failure.what();
+    return said.substr(std::min(said.find(": ") + 2, said.size()));
   };
   const Address address = Address::parse("127.0.0.1:1");
   const std::string add = "rdma link add weft0 type weft netdev ";

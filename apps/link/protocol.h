@@ -22,27 +22,24 @@ struct Hello {
         message_bytes(settings.message_bytes) {}
   // Throws Failure (kProtocol) unless the bytes begin with a hello whose values Settings may have.
   explicit Hello(std::span<const std::byte> bytes) {
-    if (bytes.size() < kBytes || get_big<std::uint32_t>(bytes.data()) != kWord) {
-      throw Failure(Cause::kProtocol,
-                    "the peer is another program, or another release of it; its port may be wrong");
-    }
+    require(bytes.size() >= kBytes && get_big<std::uint32_t>(bytes.data()) == kWord,
+            "the peer is another program, or another release of it; its port may be wrong",
+            Cause::kProtocol);
     credits = get_big<std::uint16_t>(bytes.data() + 4);
     message_bytes = get_big<std::uint32_t>(bytes.data() + 8);
-    Settings settings;
-    settings.credits = credits;
-    settings.message_bytes = message_bytes;
     try {
-      settings.check();
+      Settings{.credits = credits, .message_bytes = message_bytes}.check();
     } catch (const Failure& failure) {
-      throw Failure(Cause::kProtocol, std::string("the peer is wrong: ") + failure.what());
+      fail(Cause::kProtocol, "the peer is wrong: ", failure.what());
     }
   }
 
   std::array<std::byte, kBytes> to_bytes() const {
     std::array<std::byte, kBytes> bytes{};
-    Packer(bytes).put(kWord).put(credits).put(std::uint16_t{0}).put(message_bytes);
+    Packer(bytes).put(kWord, credits, std::uint16_t{0}, message_bytes);
     return bytes;
   }
+  bool operator==(const Hello&) const = default;
 
  private:
   static constexpr std::uint32_t kWord = 0x61706c31;  // "apl1"
@@ -78,26 +75,20 @@ struct Frame {
 
   std::array<std::byte, kBytes> to_bytes() const {
     std::array<std::byte, kBytes> bytes{};
-    Packer packer(bytes);
-    packer.put(static_cast<std::uint8_t>(type)).put(std::uint8_t{0}).put(credits).put(key);
-    packer.put(address).put(length).put(first).put(second);
+    Packer(bytes).put(static_cast<std::uint8_t>(type), std::uint8_t{0}, credits, key, address,
+                      length, first, second);
     return bytes;
   }
   // Throws Failure (kProtocol) if the type is none of these.
   static Frame from_bytes(std::span<const std::byte, kBytes> bytes) {
-    if (bytes[0] < static_cast<std::byte>(Type::kWrite) ||
-        bytes[0] > static_cast<std::byte>(Type::kRefusal) || bytes[1] != std::byte{0}) {
-      throw Failure(Cause::kProtocol, "the peer sent what is no frame");
-    }
-    Unpacker from(bytes.subspan(2));
-    return {.type = static_cast<Type>(bytes[0]),
-            .credits = from.take<std::uint16_t>(),
-            .key = from.take<std::uint32_t>(),
-            .address = from.take<std::uint64_t>(),
-            .length = from.take<std::uint64_t>(),
-            .first = from.take<std::uint64_t>(),
-            .second = from.take<std::uint64_t>()};
+    Frame frame{.type = static_cast<Type>(bytes[0])};
+    require(frame.type >= Type::kWrite && frame.type <= Type::kRefusal && bytes[1] == std::byte{0},
+            "the peer sent what is no frame", Cause::kProtocol);
+    Unpacker(bytes.subspan(2))
+        .take(frame.credits, frame.key, frame.address, frame.length, frame.first, frame.second);
+    return frame;
   }
+  bool operator==(const Frame&) const = default;
 };
 
 // Flow control: how many messages and notifications each end may still send. The receiver has room
@@ -111,18 +102,14 @@ class Credits {
   // What this end may send.
   bool any() const { return left_ > 0; }
   void spend() { left_--; }
-  // The peer's program took some. Throws Failure (kProtocol) if it can't have.
-  void returned(unsigned count) {
+  // The peer's program took some. Throws Failure (kProtocol) if it can't have, or if what does
+  // nothing but give back gives back none: it would be news without end, for which this end would
+  // wait on.
+  void returned(unsigned count, bool alone = false) {
+    require(!alone || count != 0, "the peer gave back no message, and said so", Cause::kProtocol);
     require(count <= theirs_ - left_, "the peer gave back more messages than it was sent",
             Cause::kProtocol);
     left_ += count;
-  }
-
-  // The same, of what only gives back. One that gives back nothing would be news without end, for
-  // which this end would wait on.
-  void returned_alone(unsigned count) {
-    require(count != 0, "the peer gave back no message, and said so", Cause::kProtocol);
-    returned(count);
   }
 
   // What this end receives. Throws Failure (kProtocol) if the peer was not allowed to send it.

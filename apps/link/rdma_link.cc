@@ -17,6 +17,7 @@
 #include "protocol.h"
 #include "socket.h"
 #include "transports.h"
+#include "work.h"
 
 namespace rdma {
 namespace {
@@ -44,13 +45,12 @@ Failure failure_of(const ibv_wc& done) {
     case IBV_WC_REM_ACCESS_ERR:
     case IBV_WC_REM_OP_ERR:
     case IBV_WC_REM_INV_REQ_ERR:
-      return {Cause::kRefused,
-              "the peer refused a request: its region has not this key, these bytes or this right"};
+      return {Cause::kRefused, kRefusal};
     case IBV_WC_LOC_LEN_ERR:
       return {Cause::kProtocol, "the peer sent a message that is too long"};
     default:
-      return {Cause::kLost, std::string("the connection broke: ") + ibv_wc_status_str(done.status) +
-                                ", vendor error " + std::to_string(done.vendor_err)};
+      return {Cause::kLost, sentence("the connection broke: ", ibv_wc_status_str(done.status),
+                                     ", vendor error ", done.vendor_err)};
   }
 }
 
@@ -61,12 +61,9 @@ Owned<ibv_mr> register_memory(ibv_pd* domain, std::span<std::byte> bytes, Rights
   access |= (rights & kRemoteWrite) != 0 ? IBV_ACCESS_REMOTE_WRITE : 0;
   access |= (rights & kRemoteAtomic) != 0 ? IBV_ACCESS_REMOTE_ATOMIC : 0;
   Owned<ibv_mr> memory(ibv_reg_mr(domain, bytes.data(), bytes.size(), access));
-  if (memory == nullptr) {
-    const std::string hint =
-        errno == ENOMEM ? "; raise the limit of locked memory (ulimit -l)" : "";
-    throw Failure(Cause::kSystem, "registering " + std::to_string(bytes.size()) +
-                                      " bytes: " + std::strerror(errno) + hint);
-  }
+  require(memory != nullptr, Cause::kSystem, "registering ", bytes.size(),
+          " bytes: ", std::strerror(errno),
+          errno == ENOMEM ? "; raise the limit of locked memory (ulimit -l)" : "");
   return memory;
 }
 
@@ -165,31 +162,22 @@ class RdmaLink : public Link {
             .held = known};
   }
   void transfer(const Frame& request, const Region& own, std::size_t offset) override {
-    ibv_sge sge{.addr = reinterpret_cast<std::uintptr_t>(own.bytes().data()) + offset,
-                .length = static_cast<std::uint32_t>(request.length),
-                .lkey = own.local_key()};
-    ibv_send_wr work{};
-    work.opcode = request.type == Frame::Type::kRead    ? IBV_WR_RDMA_READ
-                  : request.type == Frame::Type::kWrite ? IBV_WR_RDMA_WRITE
-                                                        : IBV_WR_RDMA_WRITE_WITH_IMM;
-    work.sg_list = &sge;
-    work.num_sge = request.length > 0 ? 1 : 0;
+    ibv_sge sge = sge_of(own.bytes().subspan(offset, request.length), own.local_key());
+    ibv_send_wr work =
+        work_on(sge, request.type == Frame::Type::kRead    ? IBV_WR_RDMA_READ
+                     : request.type == Frame::Type::kWrite ? IBV_WR_RDMA_WRITE
+                                                           : IBV_WR_RDMA_WRITE_WITH_IMM);
     work.imm_data = htonl(static_cast<std::uint32_t>(request.first));
     work.wr.rdma.remote_addr = request.address;
     work.wr.rdma.rkey = request.key;
-    if (request.type != Frame::Type::kRead && request.length <= inline_bytes_) {
-      work.send_flags |= IBV_SEND_INLINE;
-    }
     post(work);
   }
   std::uint64_t execute(const Frame& request) override {
     std::uint64_t before = 0;
-    ibv_sge sge = sge_of(std::span(slots_).first(sizeof(before)));
-    ibv_send_wr work{};
-    work.opcode = request.type == Frame::Type::kFetchAdd ? IBV_WR_ATOMIC_FETCH_AND_ADD
-                                                         : IBV_WR_ATOMIC_CMP_AND_SWP;
-    work.sg_list = &sge;
-    work.num_sge = 1;
+    ibv_sge sge = sge_of(std::span(slots_).first(sizeof(before)), slots_memory_->lkey);
+    ibv_send_wr work =
+        work_on(sge, request.type == Frame::Type::kFetchAdd ? IBV_WR_ATOMIC_FETCH_AND_ADD
+                                                            : IBV_WR_ATOMIC_CMP_AND_SWP);
     work.wr.atomic.compare_add = request.first;
     work.wr.atomic.swap = request.second;
     work.wr.atomic.remote_addr = request.address;
@@ -214,8 +202,8 @@ class RdmaLink : public Link {
     if (!arrivals_.empty() || broken_) {
       return true;
     }
-    descriptors.push_back({.fd = events_->fd, .events = POLLIN, .revents = 0});
-    descriptors.push_back({.fd = channel_->fd, .events = POLLIN, .revents = 0});
+    const auto both = news_from();
+    descriptors.insert(descriptors.end(), both.begin(), both.end());
     return false;
   }
 
@@ -242,19 +230,32 @@ class RdmaLink : public Link {
     return std::span(slots_).subspan(kResult + slot * size, size);
   }
   std::span<std::byte> receive_slot(unsigned slot) { return send_slot(kSendSlots + slot); }
-  ibv_sge sge_of(std::span<std::byte> slot) const {
-    return {.addr = reinterpret_cast<std::uintptr_t>(slot.data()),
-            .length = static_cast<std::uint32_t>(slot.size()),
-            .lkey = slots_memory_->lkey};
+  static ibv_sge sge_of(std::span<std::byte> bytes, std::uint32_t key) {
+    return {.addr = reinterpret_cast<std::uintptr_t>(bytes.data()),
+            .length = static_cast<std::uint32_t>(bytes.size()),
+            .lkey = key};
+  }
+  ibv_send_wr work_on(ibv_sge& sge, ibv_wr_opcode opcode) const {
+    const bool sends = opcode != IBV_WR_RDMA_READ && !is_atomic(opcode);
+    ibv_send_wr work{};
+    work.opcode = opcode;
+    work.sg_list = &sge;
+    work.num_sge = sge.length > 0 ? 1 : 0;
+    work.send_flags = sends && sge.length <= inline_bytes_ ? IBV_SEND_INLINE : 0;
+    return work;
+  }
+  // The descriptors that become readable when there is something new.
+  std::array<pollfd, 2> news_from() const {
+    return {pollfd{.fd = events_->fd, .events = POLLIN, .revents = 0},
+            pollfd{.fd = channel_->fd, .events = POLLIN, .revents = 0}};
   }
   void post_receive(unsigned slot) {
-    ibv_sge sge = sge_of(receive_slot(slot));
+    ibv_sge sge = sge_of(receive_slot(slot), slots_memory_->lkey);
     ibv_recv_wr work{};
     work.wr_id = kReceive | slot;
     work.sg_list = &sge;
     work.num_sge = 1;
-    ibv_recv_wr* bad = nullptr;
-    require_zero(ibv_post_recv(id_->qp, &work, &bad), "ibv_post_recv");
+    require_zero(rdma::post(id_->qp, work), "ibv_post_recv");
   }
   // Posts a request when there is room for it; returns its number, which complete() is told.
   std::uint64_t post(ibv_send_wr& work) {
@@ -266,18 +267,17 @@ class RdmaLink : public Link {
     }
     check_alive();
     work.wr_id = posted_ + 1;
-    ibv_send_wr* bad = nullptr;
-    const int error = ibv_post_send(id_->qp, &work, &bad);
+    const int error = rdma::post(id_->qp, work);
     if (error != 0) {
       // The reason may be that the connection has just ended.
       reap();
       check_alive();
       const bool lacks = error == EOPNOTSUPP || error == EINVAL;
-      throw Failure(lacks ? Cause::kDevice : Cause::kSystem,
-                    std::string("ibv_post_send: ") + std::strerror(error) +
-                        (lacks ? "; this device or the peer's has no such request (atomics and "
-                                 "notifications need Weft at both ends)"
-                               : ""));
+      fail(lacks ? Cause::kDevice : Cause::kSystem, "ibv_post_send: ", std::strerror(error),
+           lacks
+               ? "; this device or the peer's has no such request (atomics and notifications need "
+                 "Weft at both ends)"
+               : "");
     }
     return ++posted_;
   }
@@ -290,12 +290,8 @@ class RdmaLink : public Link {
     bytes[1] = {};
     put_big(bytes.data() + 2, static_cast<std::uint16_t>(credits_.give_back()));
     std::copy(message.begin(), message.end(), bytes.begin() + kHeader);
-    ibv_sge sge = sge_of(bytes.first(kHeader + message.size()));
-    ibv_send_wr work{};
-    work.opcode = IBV_WR_SEND;
-    work.sg_list = &sge;
-    work.num_sge = 1;
-    work.send_flags = sge.length <= inline_bytes_ ? IBV_SEND_INLINE : 0;
+    ibv_sge sge = sge_of(bytes.first(kHeader + message.size()), slots_memory_->lkey);
+    ibv_send_wr work = work_on(sge, IBV_WR_SEND);
     slot_used_by_[slot] = post(work);
   }
   // Tells the peer of the messages that were taken, if half of its room is owed.
@@ -343,8 +339,7 @@ class RdmaLink : public Link {
     } while (Clock::now() < spun);
     arm();
     while (!news()) {
-      std::array<pollfd, 2> readable{pollfd{.fd = events_->fd, .events = POLLIN, .revents = 0},
-                                     pollfd{.fd = channel_->fd, .events = POLLIN, .revents = 0}};
+      auto readable = news_from();
       const int count = poll(readable.data(), readable.size(), deadline.milliseconds());
       if (count < 0 && errno != EINTR) {
         fail_errno("poll");
@@ -397,11 +392,8 @@ class RdmaLink : public Link {
           bytes.size() >= kHeader ? std::to_integer<std::uint8_t>(bytes[0]) : std::uint8_t{0};
       require(kind == kMessage || kind == kCreditsOnly, "the peer sent what is no message",
               Cause::kProtocol);
-      const auto credits = get_big<std::uint16_t>(bytes.data() + 2);
-      if (kind == kCreditsOnly) {
-        credits_.returned_alone(credits);
-      } else {
-        credits_.returned(credits);
+      credits_.returned(get_big<std::uint16_t>(bytes.data() + 2), kind == kCreditsOnly);
+      if (kind == kMessage) {
         credits_.arrived();
         arrivals_.push_back({.message = {bytes.begin() + kHeader, bytes.end()}, .immediate = {}});
       }
@@ -438,16 +430,6 @@ class RdmaLink : public Link {
     // Completions from before the arming raise no event.
     reap();
   }
-  void broke(const Failure& failure) {
-    if (!broken_) {
-      broken_ = failure;
-    }
-  }
-  void check_alive() const {
-    if (broken_) {
-      throw Failure(*broken_);
-    }
-  }
 
   const std::array<std::byte, Hello::kBytes> private_data_;
   Clock::time_point begun_;
@@ -471,13 +453,9 @@ class RdmaLink : public Link {
   bool armed_ = false;
   unsigned unacknowledged_ = 0;
   std::deque<Arrival> arrivals_;
-  std::optional<Failure> broken_;
 };
 
 // ---- how it begins: by rdma_cm, from either end ----
-
-constexpr std::size_t kMostPending = 64;
-constexpr Limit kAnswer = std::chrono::seconds(15);
 
 // The network device that has an address of this host; empty if none has.
 std::string netdev_with(const std::string& host) {
@@ -509,9 +487,16 @@ std::string netdev_towards(const Address& address) {
 // network device that packets to `address` leave by.
 Failure no_device(const Address& address) {
   const std::string netdev = address.host == "*" ? "" : netdev_towards(address);
-  return {Cause::kDevice, "no RDMA device reaches " + address.text() +
-                              ": rdma link add weft0 type weft netdev " +
-                              (netdev.empty() ? "NETDEV" : netdev)};
+  return {Cause::kDevice,
+          sentence("no RDMA device reaches ", address.text(),
+                   ": rdma link add weft0 type weft netdev ", netdev.empty() ? "NETDEV" : netdev)};
+}
+
+// Throws no_device() if that is what an error of rdma_cm says.
+void check_device(int error, const Address& address) {
+  if (error == ENODEV || error == EADDRNOTAVAIL) {
+    throw no_device(address);
+  }
 }
 
 // A channel whose descriptor does not block. Throws no_device() on a host that has none at all.
@@ -529,38 +514,33 @@ Channel channel_to(const Address& address) {
 Event expect(const Channel& channel, rdma_cm_event_type wanted, const Address& address,
              const Deadline& deadline) {
   const std::optional<Event> event = next_event(channel.get(), deadline);
-  if (!event) {
-    throw Failure(Cause::kTimeout, address.text() + " did not answer in time");
-  }
+  require(event.has_value(), Cause::kTimeout, address.text(), " did not answer in time");
   if (event->type == wanted) {
     return *event;
   }
-  const int error = event->status < 0 ? -event->status : event->status;
-  if (event->type == RDMA_CM_EVENT_ADDR_ERROR && (error == ENODEV || error == EADDRNOTAVAIL)) {
-    throw no_device(address);
+  const int error = std::abs(event->status);
+  if (event->type == RDMA_CM_EVENT_ADDR_ERROR) {
+    check_device(error, address);
   }
   if (event->type == RDMA_CM_EVENT_REJECTED || error == ECONNREFUSED) {
-    throw Failure(Cause::kRefused, address.text() +
-                                       " refused the connection: is the server running there, and "
-                                       "may this host connect?");
+    fail(Cause::kRefused, address.text(),
+         " refused the connection: is the server running there, and may this host connect?");
   }
   if (event->type == RDMA_CM_EVENT_ADDR_ERROR || event->type == RDMA_CM_EVENT_UNREACHABLE ||
       error == ETIMEDOUT) {
-    throw Failure(Cause::kTimeout, address.text() + " can't be reached: " + std::strerror(error));
+    fail(Cause::kTimeout, address.text(), " can't be reached: ", std::strerror(error));
   }
-  throw Failure(Cause::kLost, "connecting to " + address.text() + ": " +
-                                  rdma_event_str(event->type) + ", " + std::strerror(error));
+  fail(Cause::kLost, "connecting to ", address.text(), ": ", rdma_event_str(event->type), ", ",
+       std::strerror(error));
 }
 
 // Registers what a link takes, and gives it back: a peer that came to a limit of this process would
 // be told no, and nobody here why.
 void try_memory(rdma_cm_id* id, const Settings& settings) {
-  ibv_context* device = id->verbs;  // NULL when it listens at every address
-  const std::unique_ptr<ibv_context*, void (*)(ibv_context**)> all(
-      device == nullptr ? rdma_get_devices(nullptr) : nullptr, rdma_free_devices);
-  if (all != nullptr) {
-    device = *all;
-  }
+  const std::unique_ptr<ibv_context*, void (*)(ibv_context**)> all(rdma_get_devices(nullptr),
+                                                                   rdma_free_devices);
+  // Of an id that listens at every address it is NULL.
+  ibv_context* device = id->verbs != nullptr || all == nullptr ? id->verbs : *all;
   if (device == nullptr) {
     return;
   }
@@ -577,9 +557,7 @@ class RdmaListener : public Listener {
         id_(make_identifier(channel_.get())) {
     SocketAddress name = address.resolve();
     if (rdma_bind_addr(id_.get(), name.get()) != 0) {
-      if (errno == ENODEV || errno == EADDRNOTAVAIL) {
-        throw no_device(address);
-      }
+      check_device(errno, address);
       fail_listening(address);
     }
     // Bound to an address of this host that has no device, it would hear nothing.
@@ -607,9 +585,8 @@ class RdmaListener : public Listener {
           }
           break;
         case RDMA_CM_EVENT_DEVICE_REMOVAL:
-          if (event->id == id_.get()) {
-            throw Failure(Cause::kDevice, "the RDMA device of " + address_.text() + " was removed");
-          }
+          require(event->id != id_.get(), Cause::kDevice, "the RDMA device of ", address_.text(),
+                  " was removed");
           forget(event->id);
           break;
         default:
@@ -708,9 +685,7 @@ std::unique_ptr<Link> connect_rdma(const Address& address, Limit limit, const Se
   Identifier id = make_identifier(channel.get());
   const auto timeout = deadline.milliseconds() < 0 ? 60000 : deadline.milliseconds();
   if (rdma_resolve_addr(id.get(), nullptr, name.get(), timeout) != 0) {
-    if (errno == ENODEV || errno == EADDRNOTAVAIL) {
-      throw no_device(address);
-    }
+    check_device(errno, address);
     fail_errno("the way to " + address.text(), Cause::kTimeout);
   }
   expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, address, deadline);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "bytes.h"
+#include "sentence.h"
 
 namespace rdma {
 
@@ -19,21 +20,16 @@ struct RemoteRegion {
 
   std::array<std::byte, kBytes> to_bytes() const {
     std::array<std::byte, kBytes> bytes{};
-    Packer(bytes).put(address).put(length).put(key);
+    Packer(bytes).put(address, length, key);
     return bytes;
   }
   // Reads the first kBytes of `bytes`. Throws Failure (kProtocol) if there are fewer, or if the
   // region would reach over the end of all addresses.
   static RemoteRegion from_bytes(std::span<const std::byte> bytes) {
-    if (bytes.size() < kBytes) {
-      throw Failure(Cause::kProtocol, "the peer's region is " + std::to_string(bytes.size()) +
-                                          " bytes long, not " + std::to_string(kBytes) +
-                                          "; do both ends run the same release?");
-    }
-    Unpacker from(bytes);
-    const RemoteRegion region{.address = from.take<std::uint64_t>(),
-                              .length = from.take<std::uint64_t>(),
-                              .key = from.take<std::uint32_t>()};
+    require(bytes.size() >= kBytes, Cause::kProtocol, "the peer's region is ", bytes.size(),
+            " bytes long, not ", kBytes, "; do both ends run the same release?");
+    RemoteRegion region;
+    Unpacker(bytes).take(region.address, region.length, region.key);
     require(region.length <= std::numeric_limits<std::uint64_t>::max() - region.address,
             "the peer's region reaches over the end of all addresses", Cause::kProtocol);
     return region;

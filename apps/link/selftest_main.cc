@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 // Tries links between two hosts: every operation, what a peer must be refused, and ends. Each case
 // is a connection of its own. The server does what the client's messages say.
-#include <csignal>
-#include <cstdio>
 #include <sstream>
 
 #include "link.h"
 #include "program.h"
+#include "sentence.h"
 
 namespace rdma {
 namespace {
@@ -132,9 +131,7 @@ class Session {
 
   Arrival next() const {
     std::optional<Arrival> arrival = link->receive(kPatience);
-    if (!arrival) {
-      throw Failure(Cause::kTimeout, "the server said nothing");
-    }
+    require(arrival.has_value(), "the server said nothing", Cause::kTimeout);
     return std::move(*arrival);
   }
   // Sends an order and expects this answer.
@@ -144,9 +141,7 @@ class Session {
   }
   void expect(const std::string& expected) const {
     const std::string got = text_of(next().message);
-    if (got != expected) {
-      throw Failure(Cause::kProtocol, "expected '" + expected + "', got '" + got + "'");
-    }
+    require(got == expected, Cause::kProtocol, "expected '", expected, "', got '", got, "'");
   }
 
   std::unique_ptr<Link> link;
@@ -215,7 +210,7 @@ void read_case(Session& session, std::size_t length) {
   session.link->read(*session.own, 0, length, session.all, 0);
   session.link->flush();
   const std::size_t wrong = first_wrong(std::span(session.memory).first(length), 9);
-  require(wrong == length, "wrong at " + std::to_string(wrong));
+  require(wrong == length, Cause::kSystem, "wrong at ", wrong);
 }
 
 void many_case(Session& session) {

@@ -97,7 +97,7 @@ class TcpLink : public Link {
     wait_until(
         "its requests", [this] { return wanted_.empty(); }, limit);
     const std::lock_guard lock(mutex_);
-    check_alive_locked();
+    check_alive();
   }
   std::optional<Arrival> receive(Limit limit) override {
     const Deadline deadline(limit);
@@ -106,15 +106,11 @@ class TcpLink : public Link {
     {
       std::unique_lock lock(mutex_);
       while (arrivals_.empty()) {
-        check_alive_locked();
+        check_alive();
         if (deadline.over()) {
           return std::nullopt;
         }
-        if (deadline.at() == Clock::time_point::max()) {
-          changed_.wait(lock);
-        } else {
-          changed_.wait_until(lock, deadline.at());
-        }
+        changed_.wait_for(lock, std::min<Limit>(deadline.left(), std::chrono::hours(1)));
       }
       arrival = std::move(arrivals_.front());
       arrivals_.pop_front();
@@ -185,7 +181,7 @@ class TcpLink : public Link {
     const std::lock_guard whole(sending_);
     {
       const std::lock_guard lock(mutex_);
-      check_alive_locked();
+      check_alive();
       frame.credits = static_cast<std::uint16_t>(credits_.give_back());
     }
     auto header = frame.to_bytes();
@@ -233,7 +229,7 @@ class TcpLink : public Link {
     const Deadline deadline(limit);
     std::unique_lock lock(mutex_);
     while (!done()) {
-      check_alive_locked();
+      check_alive();
       if (deadline.over()) {
         broke_locked(too_slow(what, limit));
         continue;
@@ -251,11 +247,11 @@ class TcpLink : public Link {
     const int error = errno;
     std::unique_lock lock(mutex_);
     if (error == EAGAIN) {
-      broke_locked({Cause::kTimeout, "the peer took nothing for " +
-                                         std::to_string(settings_.patience.count()) + " ms"});
+      broke_locked({Cause::kTimeout,
+                    sentence("the peer took nothing for ", settings_.patience.count(), " ms")});
     } else {
       changed_.wait_for(lock, kOrderlyEnd, [this] { return broken_.has_value(); });
-      broke_locked({Cause::kLost, std::string("the connection broke: ") + std::strerror(error)});
+      broke_locked({Cause::kLost, sentence("the connection broke: ", std::strerror(error))});
     }
     throw Failure(*broken_);
   }
@@ -267,7 +263,7 @@ class TcpLink : public Link {
       while (receive_bytes(header)) {
         serve(Frame::from_bytes(header));
       }
-      broke({Cause::kLost, "the peer ended the connection"});
+      end_with({Cause::kLost, "the peer ended the connection"});
     } catch (const Failure& failure) {
       const std::lock_guard lock(mutex_);
       // Before the responder hears of the end, which is when it looks for a refusal.
@@ -276,7 +272,7 @@ class TcpLink : public Link {
       }
       broke_locked(failure);
     } catch (const std::exception& failure) {
-      broke({Cause::kSystem, failure.what()});
+      end_with({Cause::kSystem, failure.what()});
     }
     // Nothing may be left unread, or the end would be a reset, and what was sent last be lost.
     std::array<std::byte, 4096> rest;
@@ -306,11 +302,7 @@ class TcpLink : public Link {
   void serve(const Frame& frame) {
     {
       const std::lock_guard lock(mutex_);
-      if (frame.type == Frame::Type::kCredits) {
-        credits_.returned_alone(frame.credits);
-      } else {
-        credits_.returned(frame.credits);
-      }
+      credits_.returned(frame.credits, frame.type == Frame::Type::kCredits);
       progress_++;
       if (frame.credits > 0) {
         changed_.notify_all();
@@ -352,9 +344,7 @@ class TcpLink : public Link {
         break;
       case Frame::Type::kRefusal:
         // Not of the cause kRefused, which would be answered by a refusal.
-        broke(
-            {Cause::kRefused,
-             "the peer refused a request: its region has not this key, these bytes or this right"});
+        end_with({Cause::kRefused, kRefusal});
         throw Failure(Cause::kLost, "the peer ended the connection");
     }
   }
@@ -362,9 +352,8 @@ class TcpLink : public Link {
     regions_.check(part, right);
     while (part.length > 0) {
       const ssize_t count = regions_.receive(socket_.number(), part, right);
-      if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) {
-        throw Failure(Cause::kLost, "the peer ended the connection");
-      }
+      require(count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR)),
+              "the peer ended the connection", Cause::kLost);
       if (count < 0) {
         wait_ready(socket_.number(), Deadline(kForever));
         continue;
@@ -425,22 +414,15 @@ class TcpLink : public Link {
         send_answer(request);
       }
     } catch (const Failure& failure) {
-      broke(failure);
+      end_with(failure);
     }
-    // The last word is a refusal, if there is one; then what is sent ends.
-    try {
-      bool refusal = false;
-      {
-        const std::lock_guard lock(mutex_);
-        refusal = !requests_.empty() && requests_.back().type == Frame::Type::kRefusal;
-      }
-      // A program that is within a frame, and does not get on, can't be interrupted by one.
-      if (const std::unique_lock whole(sending_, kLastWord); refusal && whole.owns_lock()) {
-        const auto bytes = Frame{.type = Frame::Type::kRefusal}.to_bytes();
-        ::send(socket_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-      }
-    } catch (const std::exception&) {
-      // The peer is not told why.
+    // The last word is a refusal, if there is one; then what is sent ends. A program that is within
+    // a frame, and does not get on, can't be interrupted by one.
+    const std::unique_lock whole(sending_, kLastWord);
+    const std::lock_guard lock(mutex_);
+    if (whole.owns_lock() && !requests_.empty() && requests_.back().type == Frame::Type::kRefusal) {
+      const auto bytes = requests_.back().to_bytes();
+      ::send(socket_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     }
     shutdown(socket_.number(), SHUT_WR);
   }
@@ -489,22 +471,15 @@ class TcpLink : public Link {
   }
 
   // Any thread.
-  void broke(const Failure& failure) {
+  void end_with(const Failure& failure) {
     const std::lock_guard lock(mutex_);
     broke_locked(failure);
   }
   void broke_locked(const Failure& failure) {
-    if (!broken_) {
-      broken_ = failure;
-    }
+    broke(failure);
     changed_.notify_all();
     asked_.notify_all();
     eventfd_write(news_.number(), 1);
-  }
-  void check_alive_locked() const {
-    if (broken_) {
-      throw Failure(*broken_);
-    }
   }
 
   Descriptor socket_;
@@ -512,7 +487,7 @@ class TcpLink : public Link {
   RegionTable regions_;
   std::timed_mutex sending_;
 
-  std::mutex mutex_;  // of all below
+  std::mutex mutex_;  // of all below, and of broken_
   std::condition_variable changed_;
   Credits credits_;
   std::deque<Arrival> arrivals_;
@@ -521,7 +496,6 @@ class TcpLink : public Link {
   std::condition_variable asked_;
   std::uint64_t result_ = 0;
   std::uint64_t progress_ = 0;  // counts what came
-  std::optional<Failure> broken_;
   bool closing_ = false;
   bool received_all_ = false;
 
@@ -529,9 +503,6 @@ class TcpLink : public Link {
   std::thread responder_;
 };
 
-// Waits for connections, and for the first words over them.
-constexpr std::size_t kMostPending = 64;
-constexpr Limit kHello = std::chrono::seconds(15);
 // Without a descriptor for one more connection, it is tried again after this.
 constexpr Limit kRest = std::chrono::milliseconds(100);
 
@@ -607,7 +578,7 @@ class TcpListener : public Listener {
       pending_.push_back({.socket = std::move(socket),
                           .peer = peer,
                           .begun = Clock::now(),
-                          .deadline = Deadline(kHello)});
+                          .deadline = Deadline(kAnswer)});
     }
   }
   // Reads more of the hello; false when the peer is given up.
@@ -645,25 +616,19 @@ Descriptor connect_socket(const Address& address, const Deadline& deadline) {
   const SocketAddress there = address.resolve();
   Descriptor made = stream_socket(there);
   const int flags = fcntl(made.number(), F_GETFL);
-  if (fcntl(made.number(), F_SETFL, flags | O_NONBLOCK) != 0) {
-    fail_errno("fcntl");
-  }
+  must(fcntl(made.number(), F_SETFL, flags | O_NONBLOCK), "fcntl");
   if (::connect(made.number(), there.get(), there.length) != 0) {
-    if (errno == EINPROGRESS && !wait_ready(made.number(), deadline, POLLOUT)) {
-      throw Failure(Cause::kTimeout, address.text() + " did not answer in time");
-    }
     int error = errno;
     if (error == EINPROGRESS) {
+      require(wait_ready(made.number(), deadline, POLLOUT), Cause::kTimeout, address.text(),
+              " did not answer in time");
       socklen_t length = sizeof(error);
       getsockopt(made.number(), SOL_SOCKET, SO_ERROR, &error, &length);
     }
-    if (error == ECONNREFUSED) {
-      throw Failure(Cause::kRefused,
-                    address.text() + " refused the connection: is the server running there?");
-    }
-    if (error != 0) {
-      throw Failure(Cause::kTimeout, address.text() + " can't be reached: " + std::strerror(error));
-    }
+    require(error != ECONNREFUSED, Cause::kRefused, address.text(),
+            " refused the connection: is the server running there?");
+    require(error == 0, Cause::kTimeout, address.text(),
+            " can't be reached: ", std::strerror(error));
   }
   fcntl(made.number(), F_SETFL, flags);
   return made;
@@ -681,14 +646,11 @@ std::unique_ptr<Link> connect_tcp(const Address& address, Limit limit, const Set
     fail_errno("connecting to " + address.text(), Cause::kLost);
   }
   while (got < answer.size()) {
-    if (!wait_ready(socket.number(), deadline)) {
-      throw Failure(Cause::kTimeout, address.text() + " did not answer in time");
-    }
+    require(wait_ready(socket.number(), deadline), Cause::kTimeout, address.text(),
+            " did not answer in time");
     const ssize_t count = recv(socket.number(), answer.data() + got, answer.size() - got, 0);
-    if (count <= 0) {
-      throw Failure(Cause::kRefused,
-                    address.text() + " refused the connection: may this host connect?");
-    }
+    require(count > 0, Cause::kRefused, address.text(),
+            " refused the connection: may this host connect?");
     got += static_cast<std::size_t>(count);
   }
   return std::make_unique<TcpLink>(std::move(socket), settings,

@@ -4,7 +4,6 @@
 // makes a call that the library has to refuse. It is a program of MPI like any other: without the
 // library the first must pass as well.
 #include <array>
-#include <cstdio>
 #include <exception>
 #include <functional>
 #include <iostream>

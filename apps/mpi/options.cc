@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-#include "failure.h"
+#include "sentence.h"
 
 namespace rdma::mpibench {
 namespace {
@@ -59,12 +59,16 @@ struct Value {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(digits.begin(), digits.end(), value);
     if (error != std::errc() || end != digits.end() || value < least || value > most) {
-      wrong(option + " takes whole numbers from " + std::to_string(least) + " to " +
-            std::to_string(most) + ", not '" + std::string(digits) + "'");
+      wrong(sentence(option, " takes whole numbers from ", least, " to ", most, ", not '", digits,
+                     "'"));
     }
     return static_cast<unsigned>(value);
   }
 };
+
+const std::vector<std::string> kWays{"messages", "onesided"};
+const std::vector<std::string> kComputing{"spin", "sleep"};
+const std::vector<std::string> kOperations{"send", "receive", "put", "get", "accumulate", "fetch"};
 
 using Set = void (*)(Options& options, const Value& value);
 const std::map<std::string, Set> kSets = {
@@ -72,18 +76,9 @@ const std::map<std::string, Set> kSets = {
     {"--lengths", [](Options& to, const Value& is) { is.numbers(to.lengths, kLongestQueue); }},
     {"--delays", [](Options& to, const Value& is) { is.numbers(to.delays, kLongestDelay); }},
     {"--rounds", [](Options& to, const Value& is) { to.rounds = is.number(1, kMostRounds); }},
-    {"--by",
-     [](Options& to, const Value& is) {
-       to.by = is.one_of({"messages", "onesided"});
-     }},
-    {"--operation",
-     [](Options& to, const Value& is) {
-       to.operation = is.one_of({"send", "receive", "put", "get", "accumulate", "fetch"});
-     }},
-    {"--compute",
-     [](Options& to, const Value& is) {
-       to.compute = is.one_of({"spin", "sleep"});
-     }},
+    {"--by", [](Options& to, const Value& is) { to.by = is.one_of(kWays); }},
+    {"--operation", [](Options& to, const Value& is) { to.operation = is.one_of(kOperations); }},
+    {"--compute", [](Options& to, const Value& is) { to.compute = is.one_of(kComputing); }},
     {"--grid", [](Options& to, const Value& is) { to.grid = is.number(2, kLargestGrid); }},
     {"--steps", [](Options& to, const Value& is) { to.steps = is.number(1, kMostRounds); }},
     {"--tasks", [](Options& to, const Value& is) { to.tasks = is.number(1, kMostTasks); }}};
@@ -98,10 +93,8 @@ unsigned Options::rounds_for(std::size_t size) const {
 }
 
 std::vector<std::string> Options::operations_of(const std::vector<std::string>& own) const {
-  if (operation.empty()) {
-    return own;
-  }
-  return {Value{experiment + " --operation", operation}.one_of(own)};
+  return operation.empty() ? own
+                           : std::vector{Value{experiment + " --operation", operation}.one_of(own)};
 }
 
 CommandLine parse(const std::vector<std::string>& words, const std::vector<std::string>& known) {

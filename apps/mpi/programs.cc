@@ -19,13 +19,8 @@ class Plate {
   Plate(const World& world, unsigned edge)
       : world_(world),
         columns_(edge),
-        first_(share_of(edge, static_cast<std::size_t>(world.size()),
-                        static_cast<std::size_t>(world.rank()))
-                   .first),
-        rows_(share_of(edge, static_cast<std::size_t>(world.size()),
-                       static_cast<std::size_t>(world.rank()))
-                  .second -
-              first_),
+        first_(share(world.rank()).first),
+        rows_(share(world.rank()).second - first_),
         // As large on each rank, so that each knows where the others' rows lie.
         half_((static_cast<std::size_t>(edge) / static_cast<std::size_t>(world.size()) + 3) *
               columns_),
@@ -54,7 +49,8 @@ class Plate {
     const auto count = static_cast<int>(columns_);
     MPI_Win_fence(0, window_.get());
     if (up() != MPI_PROC_NULL) {
-      MPI_Put(row(1), count, MPI_DOUBLE, up(), place(rows_of_rank(up()) + 1), count, MPI_DOUBLE,
+      const auto [first, last] = share(up());
+      MPI_Put(row(1), count, MPI_DOUBLE, up(), place(last - first + 1), count, MPI_DOUBLE,
               window_.get());
     }
     if (down() != MPI_PROC_NULL) {
@@ -70,10 +66,9 @@ class Plate {
   int down() const {
     return world_.rank() + 1 == world_.size() ? MPI_PROC_NULL : world_.rank() + 1;
   }
-  std::size_t rows_of_rank(int rank) const {
-    const auto [first, last] =
-        share_of(columns_, static_cast<std::size_t>(world_.size()), static_cast<std::size_t>(rank));
-    return last - first;
+  std::pair<std::size_t, std::size_t> share(int rank) const {
+    return share_of(columns_, static_cast<std::size_t>(world_.size()),
+                    static_cast<std::size_t>(rank));
   }
   std::span<double> now() { return window_.values().subspan(odd_ ? half_ : 0, half_); }
   std::span<double> next() { return window_.values().subspan(odd_ ? 0 : half_, half_); }

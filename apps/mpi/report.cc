@@ -5,7 +5,7 @@
 #include <set>
 #include <system_error>
 
-#include "failure.h"
+#include "sentence.h"
 
 namespace rdma::mpibench {
 
@@ -46,25 +46,17 @@ Report::Report(const std::string& path) : path_(path) {
     return;
   }
   file_.open(path, std::ios::trunc);
-  if (!file_) {
-    throw Failure(Cause::kSystem, "cannot make " + path + ": " + std::strerror(errno));
-  }
+  require(file_.good(), Cause::kSystem, "cannot make ", path, ": ", std::strerror(errno));
 }
 
 void Report::write(const Record& record) {
   const std::string line = record.text() + "\n";
   std::cout << line << std::flush;
-  if (!std::cout) {
-    throw Failure(Cause::kSystem,
-                  "standard output takes no more: is the disk full, or its reader gone?");
-  }
-  if (path_.empty()) {
-    return;
-  }
-  file_ << line << std::flush;
-  if (!file_) {
-    throw Failure(Cause::kSystem, "cannot write to " + path_ + ": " + std::strerror(errno) +
-                                      "; what was measured so far is on standard output");
+  require(std::cout.good(), "standard output takes no more: is the disk full, or its reader gone?");
+  if (!path_.empty()) {
+    file_ << line << std::flush;
+    require(file_.good(), Cause::kSystem, "cannot write to ", path_, ": ", std::strerror(errno),
+            "; what was measured so far is on standard output");
   }
 }
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "c_mpi.h"
-#include "failure.h"
 #include "report.h"
+#include "sentence.h"
 
 namespace rdma::mpibench {
 
@@ -43,9 +43,7 @@ class World {
     int mine = good ? 1 : 0;
     int all = 0;
     MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (all == 0) {
-      throw Failure(Cause::kProtocol, what + (good ? " (another rank saw it)" : ""));
-    }
+    require(all != 0, Cause::kProtocol, what, good ? " (another rank saw it)" : "");
   }
 
  private:

@@ -162,8 +162,8 @@ class Reader {
                  return argument.starts_with(option);
                })) {
       keep(argument, is_one(kValued, argument));
-    } else if (argument == "--param") {
-      take_parameter();
+    } else if (argument == "--param" && ++at_ < line_.size()) {
+      take("--param=" + line_[at_]);
     } else if (is_allowed(argument)) {
       command_.preprocess.push_back(argument);
       command_.compile.push_back(argument);
@@ -196,15 +196,6 @@ class Reader {
       refuse(argument + " is neither C nor C++");
     }
     command_.source = argument;
-  }
-
-  void take_parameter() {
-    if (++at_ == line_.size() || !is_allowed("--param=" + line_[at_])) {
-      refuse("the value of --param is missing or wrong");
-      return;
-    }
-    command_.preprocess.push_back("--param=" + line_[at_]);
-    command_.compile.push_back("--param=" + line_[at_]);
   }
 
   Command finish() {

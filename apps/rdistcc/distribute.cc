@@ -16,21 +16,11 @@ namespace {
 constexpr Limit kConnect = std::chrono::seconds(5);
 // A daemon that is alive says so by TCP below, and bounds its compilations itself.
 constexpr Limit kCompile = std::chrono::hours(24);
-constexpr std::size_t kPiece = std::size_t{1} << 20;
 // More is no object of a compiler's, but an attempt at this host's memory.
 constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
 
 double seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-}
-
-void fetch(Link& link, std::span<std::byte> into, const RemoteRegion& from) {
-  const std::unique_ptr<Region> region =
-      link.expose(into, kRemoteWrite);  // a read is answered by a write
-  for (std::size_t at = 0; at < into.size(); at += kPiece) {
-    link.read(*region, at, std::min(kPiece, into.size() - at), from, at);
-  }
-  link.flush();
 }
 
 void check_length(const RemoteRegion& region) {

@@ -14,15 +14,14 @@
 #include <span>
 
 #include "descriptor.h"
-#include "failure.h"
+#include "sentence.h"
 
 namespace rdma::rdistcc {
 
 [[noreturn]] inline void fail_file(const std::string& name, int error) {
   const bool full = error == ENOSPC || error == EDQUOT;
-  throw Failure(Cause::kSystem,
-                name + ": " + std::strerror(error) +
-                    (full ? "; nothing was written: make room there and try again" : ""));
+  fail(Cause::kSystem, name, ": ", std::strerror(error),
+       full ? "; nothing was written: make room there and try again" : "");
 }
 
 // Gives a file its length, and the room for all of it: where there is none, mapped memory could not
@@ -37,9 +36,7 @@ inline void reserve(const Descriptor& file, std::uint64_t length, const std::str
 // The length of an open file in bytes. Throws Failure (kSystem).
 inline std::uint64_t length_of(const Descriptor& file) {
   struct stat status {};
-  if (fstat(file.number(), &status) != 0) {
-    fail_errno("fstat");
-  }
+  must(fstat(file.number(), &status), "fstat");
   return static_cast<std::uint64_t>(status.st_size);
 }
 

@@ -12,7 +12,7 @@
 #include <ctime>
 
 #include "command.h"
-#include "failure.h"
+#include "sentence.h"
 
 namespace rdma::rdistcc {
 namespace {
@@ -28,24 +28,17 @@ std::string own_directory() {
 std::optional<unsigned> number(std::string_view text) {
   unsigned value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return std::nullopt;
-  }
-  return value;
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole ? std::optional(value) : std::nullopt;
 }
 
-struct Bytes {
-  int family = 0;  // 0: no address
-  std::array<std::uint8_t, 16> bytes{};
-};
-
-Bytes numeric(std::string host) {
+Network::Bytes numeric(std::string host) {
   // As a socket that takes both families names a peer with IPv4.
   constexpr std::string_view kMapped = "::ffff:";
   if (host.starts_with(kMapped) && host.find('.') != std::string::npos) {
     host.erase(0, kMapped.size());
   }
-  Bytes result;
+  Network::Bytes result;
   for (const int family : {AF_INET, AF_INET6}) {
     if (inet_pton(family, host.c_str(), result.bytes.data()) == 1) {
       result.family = family;
@@ -66,10 +59,8 @@ std::vector<Host> read_hosts(const std::string& text) {
     unsigned slots = kSlots;
     if (slash != std::string::npos) {
       slots = number(word.substr(slash + 1)).value_or(0);
-      if (slots == 0 || slots > kMostSlots) {
-        throw Failure(Cause::kInput,
-                      "in '" + word + "' the number behind / is not 1 to 256: jobs at once");
-      }
+      require(slots > 0 && slots <= kMostSlots, Cause::kInput, "in '", word,
+              "' the number behind / is not 1 to ", kMostSlots, ": jobs at once");
     }
     hosts.push_back({.address = Address::parse(word.substr(0, slash)), .slots = slots});
   }
@@ -85,28 +76,22 @@ std::string of_host(const Host& host, const std::string& what) {
 
 Network::Network(std::string_view text) {
   const std::size_t slash = text.find('/');
-  const Bytes address = numeric(std::string(text.substr(0, slash)));
-  const unsigned most = address.family == AF_INET ? 32 : 128;
-  const std::optional<unsigned> bits =
-      slash == std::string_view::npos ? most : number(text.substr(slash + 1));
-  if (address.family == 0 || !bits || *bits > most) {
-    throw Failure(Cause::kInput, "'" + std::string(text) +
-                                     "' is no network; write it as 10.0.0.0/24, fd00::/64, or one "
-                                     "address");
-  }
-  bytes_ = address.bytes;
-  family_ = address.family;
-  bits_ = *bits;
+  address_ = numeric(std::string(text.substr(0, slash)));
+  const unsigned most = address_.family == AF_INET ? 32 : 128;
+  bits_ =
+      slash == std::string_view::npos ? most : number(text.substr(slash + 1)).value_or(most + 1);
+  require(address_.family != 0 && bits_ <= most, Cause::kInput, "'", text,
+          "' is no network; write it as 10.0.0.0/24, fd00::/64, or one address");
 }
 
 bool Network::contains(const std::string& host) const {
   const Bytes address = numeric(host);
-  if (address.family != family_) {
+  if (address.family != address_.family) {
     return false;
   }
   for (unsigned bit = 0; bit < bits_; bit++) {
     const auto mask = static_cast<std::uint8_t>(0x80U >> bit % 8);
-    if (((address.bytes[bit / 8] ^ bytes_[bit / 8]) & mask) != 0) {
+    if (((address.bytes[bit / 8] ^ address_.bytes[bit / 8]) & mask) != 0) {
       return false;
     }
   }
@@ -121,10 +106,9 @@ Slots::Slots(std::string directory) : directory_(std::move(directory)) {
   }
   // In /tmp another user may have been first.
   struct stat status {};
-  if (lstat(directory_.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
-      status.st_uid != geteuid()) {
-    throw Failure(Cause::kSystem, directory_ + " is not this user's; remove it");
-  }
+  require(lstat(directory_.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+              status.st_uid == geteuid(),
+          Cause::kSystem, directory_, " is not this user's; remove it");
 }
 
 std::string Slots::file(const Host& host, const std::string& what) const {

@@ -32,9 +32,13 @@ class Network {
   // `host` is numeric, as Address::of() makes it; IPv4 in IPv6 counts as IPv4.
   bool contains(const std::string& host) const;
 
+  struct Bytes {
+    int family = 0;  // 0: no address
+    std::array<std::uint8_t, 16> bytes{};
+  };
+
  private:
-  std::array<std::uint8_t, 16> bytes_{};
-  int family_ = 0;
+  Bytes address_;
   unsigned bits_ = 0;
 };
 

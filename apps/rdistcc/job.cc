@@ -13,10 +13,7 @@ namespace {
 constexpr Limit kRequest = std::chrono::seconds(10);
 // How often a job looks whether its client is still there.
 constexpr Limit kLook = std::chrono::milliseconds(200);
-constexpr std::size_t kPiece = std::size_t{1} << 20;
-// Reads that are begun before the first is waited for; less than a link's depth, so that no other
-// call waits.
-constexpr unsigned kPieces = 32;
+constexpr std::uint64_t kFull = std::uint64_t{1} << 20;  // so few bytes are left
 
 Descriptor open_file(const std::string& path, int flags) {
   Descriptor file(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0644));
@@ -28,7 +25,7 @@ Descriptor open_file(const std::string& path, int flags) {
 
 bool is_full(const std::string& directory) {
   struct statvfs status {};
-  return statvfs(directory.c_str(), &status) == 0 && status.f_bavail * status.f_frsize < kPiece;
+  return statvfs(directory.c_str(), &status) == 0 && status.f_bavail * status.f_frsize < kFull;
 }
 
 std::uint64_t nanoseconds_since(Clock::time_point begin) {
@@ -93,10 +90,9 @@ class Job {
     link_.send(reply_.to_bytes());
     require(link_.receive(rules_.transfer).has_value(), "the client does not fetch its object",
             Cause::kTimeout);
-    return request_.compiler + ": status " + std::to_string(reply_.status) + ", " +
-           std::to_string(request_.source.length) + " bytes in, " +
-           std::to_string(reply_.object.length) + " out, " +
-           std::to_string(reply_.compiling / 1000000) + " ms";
+    return sentence(request_.compiler, ": status ", reply_.status, ", ", request_.source.length,
+                    " bytes in, ", reply_.object.length, " out, ", reply_.compiling / 1000000,
+                    " ms");
   }
 
   const std::string& why() const { return reply_.text; }
@@ -118,19 +114,7 @@ class Job {
     const std::uint64_t length = request_.source.length;
     reserve(file, length, "the daemon's directory");
     const Mapping mapping(file, length);
-    {
-      const std::unique_ptr<Region> region =
-          link_.expose(mapping.bytes(), kRemoteWrite);  // a read is answered by a write
-      const Deadline deadline(rules_.transfer);
-      unsigned begun = 0;
-      for (std::uint64_t at = 0; at < length; at += kPiece) {
-        link_.read(*region, at, std::min<std::uint64_t>(kPiece, length - at), request_.source, at);
-        if (++begun % kPieces == 0) {
-          link_.flush(deadline.left());
-        }
-      }
-      link_.flush(deadline.left());
-    }
+    fetch(link_, mapping.bytes(), request_.source, rules_.transfer);
     // The client can't write to it any more. A precompiled header is an image of the compiler's own
     // memory, which a client could have made to run what it likes.
     const std::string_view text(reinterpret_cast<const char*>(mapping.bytes().data()), length);
@@ -158,9 +142,7 @@ class Job {
     Process process(start);
     const Deadline deadline(std::chrono::seconds(rules_.seconds));
     while (!process.wait(kLook)) {
-      if (link_.receive(Limit(0))) {
-        throw Failure(Cause::kProtocol, "the client talks out of its turn");
-      }
+      require(!link_.receive(Limit(0)), "the client talks out of its turn", Cause::kProtocol);
       require(!stopping, "the daemon ends", Cause::kLost);
       if (deadline.over()) {
         reply_.text = "the compiler took more than " + std::to_string(rules_.seconds) + " s";
@@ -215,9 +197,7 @@ void refuse(Link& link, const std::string& why) {
 
 std::string serve(Link& link, const Rules& rules, const std::atomic<bool>& stopping) {
   const std::optional<Arrival> arrival = link.receive(kRequest);
-  if (!arrival) {
-    throw Failure(Cause::kTimeout, "the client asks for nothing");
-  }
+  require(arrival.has_value(), "the client asks for nothing", Cause::kTimeout);
   Request request = Request::from_bytes(arrival->message);
   std::string why = objection(request, rules);
   if (why.empty()) {

@@ -150,13 +150,10 @@ int run(Program& app) {
   app.prefix_command();
   app.read();
   const Arguments line = app.remaining();
-  require(!line.empty(),
-          "a compiler's command is missing, as in 'rdistcc gcc -c FILE.c -o FILE.o'; see rdistcc "
-          "--help",
-          Cause::kInput);
-  if (line[0].starts_with("-")) {
-    throw Failure(Cause::kInput, "there is no option '" + line[0] + "'; see rdistcc --help");
-  }
+  require(!line.empty(), Cause::kInput, "a compiler's command is missing, as in ",
+          "'rdistcc gcc -c FILE.c -o FILE.o'; see rdistcc --help");
+  require(!line[0].starts_with("-"), Cause::kInput, "there is no option '", line[0],
+          "'; see rdistcc --help");
   return Client(line, parse_transport(transport)).run();
 }
 

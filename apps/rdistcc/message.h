@@ -11,10 +11,24 @@ namespace rdma::rdistcc {
 
 // Links of both programs: a request is one message, and there are few.
 inline Settings link_settings() {
-  Settings settings;
-  settings.credits = 4;
-  settings.message_bytes = 16384;
-  return settings;
+  return {.credits = 4, .message_bytes = 16384};
+}
+
+// Reads from the peer's memory. Fewer pieces are begun at once than a link's depth, so that no
+// other call waits.
+inline void fetch(Link& link, std::span<std::byte> into, const RemoteRegion& from,
+                  Limit limit = kForever) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  // A read is answered by a write.
+  const std::unique_ptr<Region> region = link.expose(into, kRemoteWrite);
+  const Deadline deadline(limit);
+  for (std::size_t at = 0; at < into.size(); at += kPiece) {
+    link.read(*region, at, std::min(kPiece, into.size() - at), from, at);
+    if (at % (32 * kPiece) == 31 * kPiece) {
+      link.flush(deadline.left());
+    }
+  }
+  link.flush(deadline.left());
 }
 
 constexpr std::uint32_t kRelease = 2;
@@ -91,6 +105,7 @@ struct Request {
     reader.end();
     return request;
   }
+  bool operator==(const Request&) const = default;
 };
 
 // From the daemon: how it went.
@@ -129,13 +144,12 @@ struct Reply {
     reply.status = reader.take<std::uint32_t>();
     reply.object = reader.region();
     reply.messages = reader.region();
-    reply.compiling = reader.take<std::uint64_t>();
-    reply.reading = reader.take<std::uint64_t>();
-    reply.registering = reader.take<std::uint64_t>();
+    reader.take(reply.compiling, reply.reading, reply.registering);
     reply.text = reader.text();
     reader.end();
     return reply;
   }
+  bool operator==(const Reply&) const = default;
 };
 
 }  // namespace rdma::rdistcc

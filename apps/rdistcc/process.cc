@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include <array>
 #include <csignal>
 
 #include "failure.h"

@@ -45,18 +45,14 @@ void find_compilers(Options& options) {
   std::string name;
   while (std::getline(names, name, ',')) {
     const std::string path = "/usr/bin/" + name;
-    if (name.empty() || name.find('/') != std::string::npos) {
-      throw Failure(Cause::kInput, "'" + name + "' is no name of a compiler");
-    }
+    require(!name.empty() && name.find('/') == std::string::npos, Cause::kInput, "'", name,
+            "' is no name of a compiler");
     if (access(path.c_str(), X_OK) == 0) {
       options.rules.compilers[name] = path;
     }
   }
-  if (options.rules.compilers.empty()) {
-    throw Failure(Cause::kInput,
-                  "none of " + options.compilers +
-                      " is in /usr/bin; install a compiler, or name one by --compilers");
-  }
+  require(!options.rules.compilers.empty(), Cause::kInput, "none of ", options.compilers,
+          " is in /usr/bin; install a compiler, or name one by --compilers");
 }
 
 void find_user(Options& options) {
@@ -64,10 +60,8 @@ void find_user(Options& options) {
     return;
   }
   const passwd* found = getpwnam(options.user.c_str());
-  if (found == nullptr || found->pw_uid == 0) {
-    throw Failure(Cause::kInput, "'" + options.user +
-                                     "' is no user that compilers may run as; name one by --user");
-  }
+  require(found != nullptr && found->pw_uid != 0, Cause::kInput, "'", options.user,
+          "' is no user that compilers may run as; name one by --user");
   options.rules.user = found->pw_uid;
   options.rules.group = found->pw_gid;
 }
@@ -141,21 +135,17 @@ Descriptor take_directory(const std::string& path) {
   if (!held || fstat(held.number(), &status) != 0) {
     fail_errno(path + " can't be used, name another by --dir");
   }
-  if (status.st_uid != geteuid()) {
-    throw Failure(Cause::kSystem, path + " is another user's; name another by --dir");
-  }
-  if (flock(held.number(), LOCK_EX | LOCK_NB) != 0) {
-    throw Failure(Cause::kSystem, path + " is another daemon's; name another by --dir");
-  }
+  require(status.st_uid == geteuid(), Cause::kSystem, path,
+          " is another user's; name another by --dir");
+  require(flock(held.number(), LOCK_EX | LOCK_NB) == 0, Cause::kSystem, path,
+          " is another daemon's; name another by --dir");
   struct stat named {};
-  if (stat(path.c_str(), &named) != 0 || named.st_ino != status.st_ino) {
-    throw Failure(Cause::kSystem, path + " went with a daemon that has just ended; start again");
-  }
+  require(stat(path.c_str(), &named) == 0 && named.st_ino == status.st_ino, Cause::kSystem, path,
+          " went with a daemon that has just ended; start again");
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
-    if (!entry.path().filename().string().starts_with(kJobs)) {
-      throw Failure(Cause::kInput, path + " has " + entry.path().filename().string() +
-                                       " in it, which is no daemon's; name another by --dir");
-    }
+    const std::string name = entry.path().filename();
+    require(name.starts_with(kJobs), Cause::kInput, path, " has ", name,
+            " in it, which is no daemon's; name another by --dir");
   }
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
     std::filesystem::remove_all(entry.path());
@@ -200,13 +190,12 @@ class Daemon {
   };
 
   bool admits(const Address& peer) {
-    for (const Network& network : options_.allow) {
-      if (network.contains(peer.host)) {
-        return true;
-      }
+    const bool allowed = std::ranges::any_of(
+        options_.allow, [&](const Network& network) { return network.contains(peer.host); });
+    if (!allowed) {
+      log(peer.host + " is not allowed (--allow)");
     }
-    log(peer.host + " is not allowed (--allow)");
-    return false;
+    return allowed;
   }
 
   void begin(std::unique_ptr<Link> link) {

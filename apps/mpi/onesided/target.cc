@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "failure.h"
+#include "sentence.h"
 
 namespace rdma::onesided {
 namespace {
@@ -149,11 +149,8 @@ void take(Taken taken) {
 }  // namespace
 
 void Target::check(std::size_t length, std::uint64_t offset) const {
-  if (offset > size_ || length > size_ - offset) {
-    throw Failure(Cause::kInput,
-                  std::to_string(length) + " bytes at offset " + std::to_string(offset) +
-                      " reach past the end of a window of " + std::to_string(size_) + " bytes");
-  }
+  require(offset <= size_ && length <= size_ - offset, Cause::kInput, length, " bytes at offset ",
+          offset, " reach past the end of a window of ", size_, " bytes");
 }
 
 void Target::put(std::span<const std::byte> bytes, std::uint64_t offset) {

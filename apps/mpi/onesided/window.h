@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "../c_mpi.h"
-#include "failure.h"
+#include "sentence.h"
 #include "target.h"
 #include "world.h"
 
@@ -49,10 +49,9 @@ inline void combine(const Values& from, std::span<std::byte> into, MPI_Op op) {
   if (op == MPI_REPLACE) {
     std::ranges::copy(bytes_of(from), into.begin());
   } else if (op != MPI_NO_OP) {
+    // It returns a failure where the program has errors returned.
     const int status = PMPI_Reduce_local(from.memory, into.data(), from.count, from.type, op);
-    if (status != MPI_SUCCESS) {  // where the program has errors returned
-      throw Failure(Cause::kInput, "the operation is none for this type of value");
-    }
+    require(status == MPI_SUCCESS, "the operation is none for this type of value", Cause::kInput);
   }
 }
 
@@ -107,16 +106,12 @@ class Window {
                   MPI_BYTE, communicator_);
     for (const int rank : ranks) {
       const auto at = static_cast<std::size_t>(rank);
-      Peer peer;
-      peer.unit = theirs[at].unit;
-      if (rank == self) {
-        peer.target = own_target(memory, *words_);
-      } else {
-        peer.target =
-            link_target(world.link(of_world[at]), RemoteRegion::from_bytes(theirs[at].memory),
-                        RemoteRegion::from_bytes(theirs[at].words));
-      }
-      peers_.push_back(std::move(peer));
+      const Description& their = theirs[at];
+      peers_.push_back({.target = rank == self ? own_target(memory, *words_)
+                                               : link_target(world.link(of_world[at]),
+                                                             RemoteRegion::from_bytes(their.memory),
+                                                             RemoteRegion::from_bytes(their.words)),
+                        .unit = their.unit});
     }
     PMPI_Barrier(communicator_);
   }
@@ -183,30 +178,26 @@ class Window {
   // MPI_Win_lock() and its end.
   void lock(int rank, bool alone) {
     Peer& at = peer(rank);
-    if (at.held != Held::kNone) {
-      throw Failure(Cause::kInput,
-                    "rank " + std::to_string(rank) + " of a window is locked by this rank already");
-    }
+    require(at.held == Held::kNone, Cause::kInput, "rank ", rank,
+            " of a window is locked by this rank already");
     at.target->lock(alone);
     at.held = alone ? Held::kAlone : Held::kShared;
   }
   void unlock(int rank) {
     Peer& at = peer(rank);
-    if (at.held == Held::kNone) {
-      throw Failure(Cause::kInput,
-                    "rank " + std::to_string(rank) + " of a window is not locked by this rank");
-    }
+    require(at.held != Held::kNone, Cause::kInput, "rank ", rank,
+            " of a window is not locked by this rank");
     at.target->flush();
     at.target->unlock(at.held == Held::kAlone);
     at.held = Held::kNone;
   }
   void lock_all() {
-    for (int rank = 0; static_cast<std::size_t>(rank) < peers_.size(); rank++) {
+    for (int rank = 0; rank < size(); rank++) {
       lock(rank, false);
     }
   }
   void unlock_all() {
-    for (int rank = 0; static_cast<std::size_t>(rank) < peers_.size(); rank++) {
+    for (int rank = 0; rank < size(); rank++) {
       unlock(rank);
     }
   }
@@ -225,22 +216,19 @@ class Window {
     std::uint64_t unit = 1;
     Held held = Held::kNone;
   };
+  int size() const { return static_cast<int>(peers_.size()); }
   Peer& peer(int rank) {
-    if (rank < 0 || static_cast<std::size_t>(rank) >= peers_.size()) {
-      throw Failure(Cause::kInput, "a one-sided call names rank " + std::to_string(rank) +
-                                       " of a window of " + std::to_string(peers_.size()) +
-                                       " ranks");
-    }
+    require(rank >= 0 && static_cast<std::size_t>(rank) < peers_.size(), Cause::kInput,
+            "a one-sided call names rank ", rank, " of a window of ", peers_.size(), " ranks");
     return peers_[static_cast<std::size_t>(rank)];
   }
   Target& target(int rank) { return *peer(rank).target; }
   // The byte that a place begins at.
   std::uint64_t byte_of(const Place& place) {
     std::uint64_t byte = 0;
-    if (place.offset < 0 || __builtin_mul_overflow(static_cast<std::uint64_t>(place.offset),
-                                                   peer(place.rank).unit, &byte)) {
-      throw Failure(Cause::kInput, "a one-sided call has an offset outside of its window");
-    }
+    require(place.offset >= 0 && !__builtin_mul_overflow(static_cast<std::uint64_t>(place.offset),
+                                                         peer(place.rank).unit, &byte),
+            "a one-sided call has an offset outside of its window", Cause::kInput);
     return byte;
   }
 

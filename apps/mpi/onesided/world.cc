@@ -3,14 +3,13 @@
 
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <sys/random.h>
 
 #include <cstdlib>
 
 #include "../c_mpi.h"
 #include "deadline.h"
-#include "failure.h"
+#include "sentence.h"
 
 namespace rdma::onesided {
 namespace {
@@ -38,9 +37,7 @@ std::vector<std::string> addresses() {
     return {wanted};
   }
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) {
-    fail_errno("cannot list this host's addresses");
-  }
+  must(getifaddrs(&list), "cannot list this host's addresses");
   std::vector<std::string> found;
   for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
     const bool up = (at->ifa_flags & IFF_UP) != 0 && (at->ifa_flags & IFF_LOOPBACK) == 0;
@@ -71,9 +68,8 @@ std::unique_ptr<Listener> listen() {
 Card card_of(const Listener& listener) {
   Card card;
   const Address& address = listener.address();
-  if (address.host.size() >= card.host.size()) {
-    throw Failure(Cause::kInput, "the address " + address.host + " is too long");
-  }
+  require(address.host.size() < card.host.size(), Cause::kInput, "the address ", address.host,
+          " is too long");
   std::ranges::copy(address.host, card.host.begin());
   card.port = address.port;
   if (getrandom(card.secret.data(), card.secret.size(), 0) !=
@@ -141,9 +137,8 @@ World::World() {
   // and nobody waits in a circle.
   for (int below = 0; below < rank_; below++) {
     auto [rank, link] = answer(*listener, own);
-    if (rank < 0 || rank >= rank_ || links_[static_cast<std::size_t>(rank)]) {
-      throw Failure(Cause::kProtocol, "a rank connected that was not expected");
-    }
+    require(rank >= 0 && rank < rank_ && !links_[static_cast<std::size_t>(rank)],
+            "a rank connected that was not expected", Cause::kProtocol);
     links_[static_cast<std::size_t>(rank)] = std::move(link);
   }
   for (int above = rank_ + 1; above < size; above++) {
