@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 // MPI's functions for one-sided calls, in place of the library's own ones. Loaded before a program
-// (LD_PRELOAD), this carries its one-sided calls by RDMA; everything else goes as MPI is told. Each
-// is there as PMPI_* as well, since a program in Fortran reaches them by those names alone. What is
-// not carried ends the run with a sentence: half of a window's calls by another way would be
-// unordered to the rest.
+// (LD_PRELOAD), this carries its one-sided calls by RDMA; everything else goes as MPI is told. The
+// Makefile gives each the name PMPI_* as well, since a program in Fortran reaches them by those
+// alone. What is not carried ends the run with a sentence: half of a window's calls by another way
+// would be unordered to the rest.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -76,13 +76,10 @@ int on(const char* call, Function* ours, const Arguments& arguments, Action acti
   return guarded(call, [&] { action(*found->second); });
 }
 
-template <typename Function, typename Arguments>
-int refuse(const char* call, Function* ours, const Arguments& arguments) {
-  return on(call, ours, arguments, [](Window&) {
-    throw Failure(Cause::kInput,
-                  "this call is not carried by RDMA: start the program without "
-                  "libonesided.so, or use fence, lock, flush, put, get and accumulate");
-  });
+[[noreturn]] void refuse() {
+  throw Failure(Cause::kInput,
+                "this call is not carried by RDMA: start the program without libonesided.so, or "
+                "use fence, lock, flush, put, get and accumulate");
 }
 
 int begun(int status) {
@@ -91,14 +88,14 @@ int begun(int status) {
              : guarded("MPI_Init", [] { layer().world = std::make_unique<World>(); });
 }
 
-int made(const char* call, int status, void* memory, MPI_Aint size, int unit, MPI_Comm communicator,
-         MPI_Win* window) {
+// `memory` is where the address of a new window's is.
+int made(const char* call, int status, void* const* memory, MPI_Aint size, int unit,
+         MPI_Comm communicator, MPI_Win* window) {
   if (status != MPI_SUCCESS) {
     return status;
   }
   return guarded(call, [&] {
-    const std::span<std::byte> bytes(static_cast<std::byte*>(memory),
-                                     static_cast<std::size_t>(size));
+    const std::span bytes(static_cast<std::byte*>(*memory), static_cast<std::size_t>(size));
     layer().windows[*window] = std::make_unique<Window>(*layer().world, communicator, bytes, unit);
   });
 }
@@ -123,6 +120,15 @@ namespace onesided = rdma::onesided;
 using onesided::Values, onesided::Window, onesided::begun, onesided::behind, onesided::guarded,
     onesided::layer, onesided::made, onesided::on, onesided::refuse, onesided::same;
 
+// A function of MPI's with those parameters, which go on as those arguments; on a window of ours,
+// which it names `ours`, it does what the rest says. And one that is not carried.
+#define CARRIED(function, parameters, arguments, ...)               \
+  int function parameters {                                         \
+    return on(NAMED(function), std::tuple arguments,                \
+              [&]([[maybe_unused]] Window& ours) { __VA_ARGS__; }); \
+  }
+#define REFUSED(function, parameters, arguments) CARRIED(function, parameters, arguments, refuse())
+
 int MPI_Init(int* argc, char*** argv) {
   return begun(behind(NAMED(MPI_Init))(argc, argv));
 }
@@ -142,17 +148,15 @@ int MPI_Finalize() {
 
 int MPI_Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm communicator,
                    MPI_Win* window) {
-  return made("MPI_Win_create",
-              behind(NAMED(MPI_Win_create))(base, size, unit, info, communicator, window), base,
-              size, unit, communicator, window);
+  const int status = behind(NAMED(MPI_Win_create))(base, size, unit, info, communicator, window);
+  return made("MPI_Win_create", status, &base, size, unit, communicator, window);
 }
 
 int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm communicator, void* base,
                      MPI_Win* window) {
   const int status = behind(NAMED(MPI_Win_allocate))(size, unit, info, communicator, base, window);
-  return made("MPI_Win_allocate", status,
-              status == MPI_SUCCESS ? *static_cast<void**>(base) : nullptr, size, unit,
-              communicator, window);
+  return made("MPI_Win_allocate", status, static_cast<void**>(base), size, unit, communicator,
+              window);
 }
 
 int MPI_Win_free(MPI_Win* window) {
@@ -164,202 +168,112 @@ int MPI_Win_free(MPI_Win* window) {
   return behind(NAMED(MPI_Win_free))(window);
 }
 
-int MPI_Put(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint offset,
-            int target_count, MPI_Datatype target_type, MPI_Win window) {
-  return on(NAMED(MPI_Put),
-            std::tuple(from, count, type, rank, offset, target_count, target_type, window),
-            [&](Window& ours) {
-              const Values values = same(from, count, type, target_count, target_type);
-              if (rank != MPI_PROC_NULL) {
-                ours.put(values, {rank, offset});
-              }
-            });
-}
+CARRIED(MPI_Put,
+        (const void* from, int count, MPI_Datatype type, int rank, MPI_Aint offset,
+         int target_count, MPI_Datatype target_type, MPI_Win window),
+        (from, count, type, rank, offset, target_count, target_type, window), {
+          const Values values = same(from, count, type, target_count, target_type);
+          if (rank != MPI_PROC_NULL) {
+            ours.put(values, {rank, offset});
+          }
+        })
 
-int MPI_Get(void* into, int count, MPI_Datatype type, int rank, MPI_Aint offset, int target_count,
-            MPI_Datatype target_type, MPI_Win window) {
-  return on(NAMED(MPI_Get),
-            std::tuple(into, count, type, rank, offset, target_count, target_type, window),
-            [&](Window& ours) {
-              const Values values = same(into, count, type, target_count, target_type);
-              if (rank != MPI_PROC_NULL) {
-                ours.get(values, {rank, offset});
-              }
-            });
-}
+CARRIED(MPI_Get,
+        (void* into, int count, MPI_Datatype type, int rank, MPI_Aint offset, int target_count,
+         MPI_Datatype target_type, MPI_Win window),
+        (into, count, type, rank, offset, target_count, target_type, window), {
+          const Values values = same(into, count, type, target_count, target_type);
+          if (rank != MPI_PROC_NULL) {
+            ours.get(values, {rank, offset});
+          }
+        })
 
-int MPI_Accumulate(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint offset,
-                   int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win window) {
-  return on(NAMED(MPI_Accumulate),
-            std::tuple(from, count, type, rank, offset, target_count, target_type, op, window),
-            [&](Window& ours) {
-              const Values values = same(from, count, type, target_count, target_type);
-              if (rank != MPI_PROC_NULL && op != MPI_NO_OP) {
-                ours.accumulate(values, {nullptr, 0, type}, {rank, offset}, op);
-              }
-            });
-}
+CARRIED(MPI_Accumulate,
+        (const void* from, int count, MPI_Datatype type, int rank, MPI_Aint offset,
+         int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win window),
+        (from, count, type, rank, offset, target_count, target_type, op, window), {
+          const Values values = same(from, count, type, target_count, target_type);
+          if (rank != MPI_PROC_NULL && op != MPI_NO_OP) {
+            ours.accumulate(values, {nullptr, 0, type}, {rank, offset}, op);
+          }
+        })
 
-int MPI_Get_accumulate(const void* from, int count, MPI_Datatype type, void* before,
-                       int before_count, MPI_Datatype before_type, int rank, MPI_Aint offset,
-                       int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win window) {
-  return on(
-      NAMED(MPI_Get_accumulate),
-      std::tuple(from, count, type, before, before_count, before_type, rank, offset, target_count,
-                 target_type, op, window),
-      [&](Window& ours) {
-        const Values there = same(before, before_count, before_type, target_count, target_type);
-        const Values values = op == MPI_NO_OP ? Values{nullptr, 0, target_type}
-                                              : same(from, count, type, target_count, target_type);
-        if (rank != MPI_PROC_NULL) {
-          ours.accumulate(values, there, {rank, offset}, op);
-        }
-      });
-}
+CARRIED(MPI_Get_accumulate,
+        (const void* from, int count, MPI_Datatype type, void* before, int before_count,
+         MPI_Datatype before_type, int rank, MPI_Aint offset, int target_count,
+         MPI_Datatype target_type, MPI_Op op, MPI_Win window),
+        (from, count, type, before, before_count, before_type, rank, offset, target_count,
+         target_type, op, window),
+        {
+          const Values there = same(before, before_count, before_type, target_count, target_type);
+          const Values values = op == MPI_NO_OP
+                                    ? Values{nullptr, 0, target_type}
+                                    : same(from, count, type, target_count, target_type);
+          if (rank != MPI_PROC_NULL) {
+            ours.accumulate(values, there, {rank, offset}, op);
+          }
+        })
 
-int MPI_Fetch_and_op(const void* from, void* before, MPI_Datatype type, int rank, MPI_Aint offset,
-                     MPI_Op op, MPI_Win window) {
-  return on(NAMED(MPI_Fetch_and_op), std::tuple(from, before, type, rank, offset, op, window),
-            [&](Window& ours) {
-              if (rank != MPI_PROC_NULL) {
-                ours.accumulate({const_cast<void*>(from), 1, type}, {before, 1, type},
-                                {rank, offset}, op);
-              }
-            });
-}
+CARRIED(
+    MPI_Fetch_and_op,
+    (const void* from, void* before, MPI_Datatype type, int rank, MPI_Aint offset, MPI_Op op,
+     MPI_Win window),
+    (from, before, type, rank, offset, op, window), {
+      if (rank != MPI_PROC_NULL) {
+        ours.accumulate({const_cast<void*>(from), 1, type}, {before, 1, type}, {rank, offset}, op);
+      }
+    })
 
-int MPI_Compare_and_swap(const void* desired, const void* expected, void* before, MPI_Datatype type,
-                         int rank, MPI_Aint offset, MPI_Win window) {
-  return on(NAMED(MPI_Compare_and_swap),
-            std::tuple(desired, expected, before, type, rank, offset, window), [&](Window& ours) {
-              if (rank != MPI_PROC_NULL) {
-                ours.compare_swap(expected, desired, before, type, {rank, offset});
-              }
-            });
-}
+CARRIED(MPI_Compare_and_swap,
+        (const void* desired, const void* expected, void* before, MPI_Datatype type, int rank,
+         MPI_Aint offset, MPI_Win window),
+        (desired, expected, before, type, rank, offset, window), {
+          if (rank != MPI_PROC_NULL) {
+            ours.compare_swap(expected, desired, before, type, {rank, offset});
+          }
+        })
 
-int MPI_Win_fence(int assertion, MPI_Win window) {
-  return on(NAMED(MPI_Win_fence), std::tuple(assertion, window),
-            [](Window& ours) { ours.synchronize(); });
-}
+CARRIED(MPI_Win_lock, (int kind, int rank, int assertion, MPI_Win window),
+        (kind, rank, assertion, window), {
+          if (rank != MPI_PROC_NULL) {
+            ours.lock(rank, kind == MPI_LOCK_EXCLUSIVE);
+          }
+        })
+CARRIED(MPI_Win_unlock, (int rank, MPI_Win window), (rank, window), {
+  if (rank != MPI_PROC_NULL) {
+    ours.unlock(rank);
+  }
+})
+CARRIED(MPI_Win_fence, (int assertion, MPI_Win window), (assertion, window), ours.synchronize())
+CARRIED(MPI_Win_lock_all, (int assertion, MPI_Win window), (assertion, window), ours.lock_all())
+CARRIED(MPI_Win_unlock_all, (MPI_Win window), (window), ours.unlock_all())
+CARRIED(MPI_Win_flush, (int rank, MPI_Win window), (rank, window), ours.flush(rank))
+CARRIED(MPI_Win_flush_local, (int rank, MPI_Win window), (rank, window), ours.flush(rank))
+CARRIED(MPI_Win_flush_all, (MPI_Win window), (window), ours.flush_all())
+CARRIED(MPI_Win_flush_local_all, (MPI_Win window), (window), ours.flush_all())
+CARRIED(MPI_Win_sync, (MPI_Win window), (window),
+        std::atomic_thread_fence(std::memory_order_seq_cst))
 
-int MPI_Win_lock(int kind, int rank, int assertion, MPI_Win window) {
-  return on(NAMED(MPI_Win_lock), std::tuple(kind, rank, assertion, window), [&](Window& ours) {
-    if (rank != MPI_PROC_NULL) {
-      ours.lock(rank, kind == MPI_LOCK_EXCLUSIVE);
-    }
-  });
-}
-
-int MPI_Win_unlock(int rank, MPI_Win window) {
-  return on(NAMED(MPI_Win_unlock), std::tuple(rank, window), [&](Window& ours) {
-    if (rank != MPI_PROC_NULL) {
-      ours.unlock(rank);
-    }
-  });
-}
-
-int MPI_Win_lock_all(int assertion, MPI_Win window) {
-  return on(NAMED(MPI_Win_lock_all), std::tuple(assertion, window),
-            [](Window& ours) { ours.lock_all(); });
-}
-
-int MPI_Win_unlock_all(MPI_Win window) {
-  return on(NAMED(MPI_Win_unlock_all), std::tuple(window), [](Window& ours) { ours.unlock_all(); });
-}
-
-int MPI_Win_flush(int rank, MPI_Win window) {
-  return on(NAMED(MPI_Win_flush), std::tuple(rank, window),
-            [&](Window& ours) { ours.flush(rank); });
-}
-
-int MPI_Win_flush_local(int rank, MPI_Win window) {
-  return on(NAMED(MPI_Win_flush_local), std::tuple(rank, window),
-            [&](Window& ours) { ours.flush(rank); });
-}
-
-int MPI_Win_flush_all(MPI_Win window) {
-  return on(NAMED(MPI_Win_flush_all), std::tuple(window), [](Window& ours) { ours.flush_all(); });
-}
-
-int MPI_Win_flush_local_all(MPI_Win window) {
-  return on(NAMED(MPI_Win_flush_local_all), std::tuple(window),
-            [](Window& ours) { ours.flush_all(); });
-}
-
-int MPI_Win_sync(MPI_Win window) {
-  return on(NAMED(MPI_Win_sync), std::tuple(window),
-            [](Window&) { std::atomic_thread_fence(std::memory_order_seq_cst); });
-}
-
-// What is not carried.
-
-int MPI_Win_post(MPI_Group group, int assertion, MPI_Win window) {
-  return refuse(NAMED(MPI_Win_post), std::tuple(group, assertion, window));
-}
-
-int MPI_Win_start(MPI_Group group, int assertion, MPI_Win window) {
-  return refuse(NAMED(MPI_Win_start), std::tuple(group, assertion, window));
-}
-
-int MPI_Rput(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint offset,
-             int target_count, MPI_Datatype target_type, MPI_Win window, MPI_Request* request) {
-  return refuse(NAMED(MPI_Rput), std::tuple(from, count, type, rank, offset, target_count,
-                                            target_type, window, request));
-}
-
-int MPI_Rget(void* into, int count, MPI_Datatype type, int rank, MPI_Aint offset, int target_count,
-             MPI_Datatype target_type, MPI_Win window, MPI_Request* request) {
-  return refuse(NAMED(MPI_Rget), std::tuple(into, count, type, rank, offset, target_count,
-                                            target_type, window, request));
-}
-
-int MPI_Raccumulate(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint offset,
-                    int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win window,
-                    MPI_Request* request) {
-  return refuse(NAMED(MPI_Raccumulate), std::tuple(from, count, type, rank, offset, target_count,
-                                                   target_type, op, window, request));
-}
-
-int MPI_Rget_accumulate(const void* from, int count, MPI_Datatype type, void* before,
-                        int before_count, MPI_Datatype before_type, int rank, MPI_Aint offset,
-                        int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win window,
-                        MPI_Request* request) {
-  return refuse(NAMED(MPI_Rget_accumulate),
-                std::tuple(from, count, type, before, before_count, before_type, rank, offset,
-                           target_count, target_type, op, window, request));
-}
-
-// What Fortran calls.
-
-[[gnu::alias("MPI_Init")]] decltype(MPI_Init) PMPI_Init;
-[[gnu::alias("MPI_Init_thread")]] decltype(MPI_Init_thread) PMPI_Init_thread;
-[[gnu::alias("MPI_Finalize")]] decltype(MPI_Finalize) PMPI_Finalize;
-[[gnu::alias("MPI_Win_create")]] decltype(MPI_Win_create) PMPI_Win_create;
-[[gnu::alias("MPI_Win_allocate")]] decltype(MPI_Win_allocate) PMPI_Win_allocate;
-[[gnu::alias("MPI_Win_free")]] decltype(MPI_Win_free) PMPI_Win_free;
-[[gnu::alias("MPI_Put")]] decltype(MPI_Put) PMPI_Put;
-[[gnu::alias("MPI_Get")]] decltype(MPI_Get) PMPI_Get;
-[[gnu::alias("MPI_Accumulate")]] decltype(MPI_Accumulate) PMPI_Accumulate;
-[[gnu::alias("MPI_Get_accumulate")]] decltype(MPI_Get_accumulate) PMPI_Get_accumulate;
-[[gnu::alias("MPI_Fetch_and_op")]] decltype(MPI_Fetch_and_op) PMPI_Fetch_and_op;
-[[gnu::alias("MPI_Compare_and_swap")]] decltype(MPI_Compare_and_swap) PMPI_Compare_and_swap;
-[[gnu::alias("MPI_Win_fence")]] decltype(MPI_Win_fence) PMPI_Win_fence;
-[[gnu::alias("MPI_Win_lock")]] decltype(MPI_Win_lock) PMPI_Win_lock;
-[[gnu::alias("MPI_Win_unlock")]] decltype(MPI_Win_unlock) PMPI_Win_unlock;
-[[gnu::alias("MPI_Win_lock_all")]] decltype(MPI_Win_lock_all) PMPI_Win_lock_all;
-[[gnu::alias("MPI_Win_unlock_all")]] decltype(MPI_Win_unlock_all) PMPI_Win_unlock_all;
-[[gnu::alias("MPI_Win_flush")]] decltype(MPI_Win_flush) PMPI_Win_flush;
-[[gnu::alias("MPI_Win_flush_local")]] decltype(MPI_Win_flush_local) PMPI_Win_flush_local;
-[[gnu::alias("MPI_Win_flush_all")]] decltype(MPI_Win_flush_all) PMPI_Win_flush_all;
-[[gnu::alias(
-    "MPI_Win_flush_local_all")]] decltype(MPI_Win_flush_local_all) PMPI_Win_flush_local_all;
-[[gnu::alias("MPI_Win_sync")]] decltype(MPI_Win_sync) PMPI_Win_sync;
-[[gnu::alias("MPI_Win_post")]] decltype(MPI_Win_post) PMPI_Win_post;
-[[gnu::alias("MPI_Win_start")]] decltype(MPI_Win_start) PMPI_Win_start;
-[[gnu::alias("MPI_Rput")]] decltype(MPI_Rput) PMPI_Rput;
-[[gnu::alias("MPI_Rget")]] decltype(MPI_Rget) PMPI_Rget;
-[[gnu::alias("MPI_Raccumulate")]] decltype(MPI_Raccumulate) PMPI_Raccumulate;
-[[gnu::alias("MPI_Rget_accumulate")]] decltype(MPI_Rget_accumulate) PMPI_Rget_accumulate;
+REFUSED(MPI_Win_post, (MPI_Group group, int assertion, MPI_Win window), (group, assertion, window))
+REFUSED(MPI_Win_start, (MPI_Group group, int assertion, MPI_Win window), (group, assertion, window))
+REFUSED(MPI_Rput,
+        (const void* from, int count, MPI_Datatype type, int rank, MPI_Aint offset,
+         int target_count, MPI_Datatype target_type, MPI_Win window, MPI_Request* request),
+        (from, count, type, rank, offset, target_count, target_type, window, request))
+REFUSED(MPI_Rget,
+        (void* into, int count, MPI_Datatype type, int rank, MPI_Aint offset, int target_count,
+         MPI_Datatype target_type, MPI_Win window, MPI_Request* request),
+        (into, count, type, rank, offset, target_count, target_type, window, request))
+REFUSED(MPI_Raccumulate,
+        (const void* from, int count, MPI_Datatype type, int rank, MPI_Aint offset,
+         int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win window,
+         MPI_Request* request),
+        (from, count, type, rank, offset, target_count, target_type, op, window, request))
+REFUSED(MPI_Rget_accumulate,
+        (const void* from, int count, MPI_Datatype type, void* before, int before_count,
+         MPI_Datatype before_type, int rank, MPI_Aint offset, int target_count,
+         MPI_Datatype target_type, MPI_Op op, MPI_Win window, MPI_Request* request),
+        (from, count, type, before, before_count, before_type, rank, offset, target_count,
+         target_type, op, window, request))
 
 }  // extern "C"
