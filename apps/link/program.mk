@@ -49,16 +49,11 @@ $(foreach main,$(mains),$(eval $(call program_rule,$(main))))
 $(out)/unit_test: $(patsubst %,$(out)/checked/%.o,$(tests) $(own_parts)) $(checked)
 	$(CXX) -pthread $(sanitize) $(LDFLAGS) -o $@ $^ -lgtest_main -lgtest -lrdmacm -libverbs $(libraries)
 
-$(out)/plain/%.o: $(here)/%.cc $(shared)/program.mk | $(out)/plain
+vpath %.cc $(here) $(rdma)
+$(out)/plain/%.o: %.cc $(shared)/program.mk | $(out)/plain
 	$(CXX) $(flags) $(CXXFLAGS) -c -o $@ $<
 
-$(out)/checked/%.o: $(here)/%.cc $(shared)/program.mk | $(out)/checked
-	$(CXX) $(flags) $(sanitize) -c -o $@ $<
-
-$(out)/plain/%.o: $(rdma)/%.cc $(shared)/program.mk | $(out)/plain
-	$(CXX) $(flags) $(CXXFLAGS) -c -o $@ $<
-
-$(out)/checked/%.o: $(rdma)/%.cc $(shared)/program.mk | $(out)/checked
+$(out)/checked/%.o: %.cc $(shared)/program.mk | $(out)/checked
 	$(CXX) $(flags) $(sanitize) -c -o $@ $<
 
 ifeq ($(here),$(shared))

@@ -10,12 +10,18 @@ source "${BASH_SOURCE[0]%/*}/../../tests/integration/lib.sh"
 selftest=$LAB_PROJECT/build/apps/link/selftest
 set_up
 
-# serve TRANSPORT PORT [HOST]: starts a server on A; sets $server.
+port=4000
+# serve TRANSPORT [HOST] [COMMAND...]: starts a server on A, by COMMAND if there is one; sets $server.
 serve() {
+	((++port))
 	rm -f /run/server.log
-	ip netns exec A "$selftest" --transport "$1" --listen "10.0.0.1:$2" ${3:+"$3"} >/run/server.log 2>&1 &
+	ip netns exec A "${@:3}" "$selftest" --transport "$1" --listen "10.0.0.1:$port" ${2:+"$2"} >/run/server.log 2>&1 &
 	server=$!
 	await "the server listens" 10 grep -qs '^listening' /run/server.log
+}
+stop() { # [-KILL]
+	kill "$@" "$server"
+	wait "$server" 2>/dev/null
 }
 
 # work TRANSPORT PORT: starts a client on B that works until its server is gone; sets $client.
@@ -42,9 +48,8 @@ hears() {
 	fi
 }
 
-port=4000
 for transport in rdma tcp; do
-	serve $transport $((++port))
+	serve $transport
 	cases $transport 60 ip netns exec B "$selftest" --transport $transport "10.0.0.1:$port"
 	refused "$transport: a port that is in use" "in use; take another port" 10 \
 		on_a "$selftest" --transport $transport --listen "10.0.0.1:$port"
@@ -55,47 +60,35 @@ for transport in rdma tcp; do
 		wait_for 10 grep -q 'link has ended: .*\(ended the connection\|broke\)' /run/server.log
 	# And serves the next, which loses it.
 	work $transport $port
-	kill -KILL "$server"
-	wait "$server" 2>/dev/null
+	stop -KILL
 	hears "$transport: the client hears of a server that was killed"
 	refused "$transport: nobody listens" "is the server running there" 10 \
 		on_b "$selftest" --transport $transport --lose "10.0.0.1:$port"
 
-	serve $transport $((++port)) 10.0.0.77
+	serve $transport 10.0.0.77
 	refused "$transport: a host that is not admitted" "refused the connection" 10 \
 		on_b "$selftest" --transport $transport --lose "10.0.0.1:$port"
-	kill "$server"
-	wait "$server" 2>/dev/null
+	stop
 done
 
-# limited HOST KIB COMMAND...: as an ordinary user, who may lock so much memory.
+ordinary=(setpriv --reuid=65534 --regid=65534 --clear-groups) # a user
+# limited HOST COMMAND...: as an ordinary user, who may lock 64 KiB of memory.
 # shellcheck disable=SC2016 # for the shell below
-limited() {
-	local host=$1 kib=$2
-	shift 2
-	ip netns exec "$host" setpriv --reuid=65534 --regid=65534 --clear-groups \
-		bash -c 'ulimit -l "$0" && exec "$@"' "$kib" "$@"
-}
+limited() { ip netns exec "$1" "${ordinary[@]}" bash -c 'ulimit -l 64 && exec "$@"' - "${@:2}"; }
 refused "a limit of locked memory where the server is" "registering .* raise the limit of locked memory" 10 \
-	limited A 64 "$selftest" --transport rdma --listen "10.0.0.1:$((++port))"
-serve rdma $((++port))
+	limited A "$selftest" --transport rdma --listen "10.0.0.1:$((++port))"
+serve rdma
 refused "a limit of locked memory where the client is" "registering .* raise the limit of locked memory" 10 \
-	limited B 64 "$selftest" --transport rdma --lose "10.0.0.1:$port"
-kill "$server"
-wait "$server" 2>/dev/null
+	limited B "$selftest" --transport rdma --lose "10.0.0.1:$port"
+stop
 
 # A server whose limit is reached when it has been listening for a while.
-((++port))
-ip netns exec A setpriv --reuid=65534 --regid=65534 --clear-groups "$selftest" --transport rdma \
-	--listen "10.0.0.1:$port" >/run/server.log 2>&1 &
-server=$!
-await "a server of an ordinary user listens" 10 grep -qs '^listening' /run/server.log
+serve rdma '' "${ordinary[@]}"
 prlimit --pid "$server" --memlock=65536:65536
 refused "a limit that is reached later: the peer is refused" "10.0.0.1:$port refused" 10 \
 	on_b "$selftest" --transport rdma --lose "10.0.0.1:$port"
 check "and the server says why" grep -q "one more peer was refused: registering .* raise the limit of locked memory" /run/server.log
-kill "$server"
-wait "$server" 2>/dev/null
+stop
 
 rdma link del weft1
 refused "no device where the client is" "no RDMA device reaches 10.0.0.1:5000: rdma link add weft0 type weft netdev eth0" 10 \

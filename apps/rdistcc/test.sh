@@ -18,23 +18,24 @@ cd $work/client || exit 1
 export RDISTCC_STATS=$work/stats XDG_RUNTIME_DIR=$work
 set_up
 
-# serve TRANSPORT PORT ARGUMENT...: starts a daemon on A; sets $daemon.
+port=3640 daemon=''
+# serve TRANSPORT ARGUMENT...: starts a daemon on A in place of the last; sets $daemon.
 serve() {
-	local transport=$1 port=$2
-	shift 2
+	stop
+	((++port))
 	rm -f $work/daemon.log
-	ip netns exec A "$built/rdistccd" --transport "$transport" --listen "10.0.0.1:$port" --dir $work/daemon/jobs \
-		--jobs 4 "$@" 2>$work/daemon.log &
+	ip netns exec A "$built/rdistccd" --transport "$1" --listen "10.0.0.1:$port" --dir $work/daemon/jobs \
+		--jobs 4 "${@:2}" 2>$work/daemon.log &
 	daemon=$!
 	await "the daemon listens" 20 grep -qs 'listening' $work/daemon.log
-	export RDISTCC_TRANSPORT=$transport RDISTCC_HOSTS=10.0.0.1:$port/4
+	export RDISTCC_TRANSPORT=$1 RDISTCC_HOSTS=10.0.0.1:$port/4
 	rm -rf $work/rdistcc # what the client knows of hosts that were down
 	: >$work/stats
 }
 stop() {
-	kill "$daemon" 2>/dev/null
-	wait "$daemon" 2>/dev/null
-}
+	kill "$daemon"
+	wait "$daemon"
+} 2>/dev/null
 
 compile() { ip netns exec B timeout 60 "$built/rdistcc" gcc "$@"; }
 # far: how many jobs another host has done; near: how many were left here.
@@ -85,9 +86,8 @@ build() {
 	done
 }
 
-port=3640
 for transport in rdma tcp; do
-	serve $transport $((++port)) --allow 10.0.0.0/24
+	serve $transport --allow 10.0.0.0/24
 	same "$transport: make -j3 makes the same objects as here" 3 build
 	check "$transport: and the compiler's warnings come back" \
 		bash -c "ip netns exec B '$built/rdistcc' gcc -Wall -c one.c -o w.o 2>&1 | grep -q \"one.c:3:12: warning: .unused. defined but not used\""
@@ -104,31 +104,26 @@ same "linking is done here" 0 compile -shared here/one.o here/two.o -o both.so
 
 # --- what the daemon refuses ---
 
-serve rdma $((++port)) --allow 10.0.0.77
+serve rdma --allow 10.0.0.77
 same "a host that is not allowed compiles here" 0 compile -O2 -c one.c
 check "and the daemon says who it was" grep -q "10.0.0.2 is not allowed" $work/daemon.log
-stop
-serve rdma $((++port)) --allow 10.0.0.2 --compilers g++
+serve rdma --allow 10.0.0.2 --compilers g++
 same "a compiler that is not for clients is run here" 0 compile -O2 -c one.c
-stop
 
 # --- what the daemon's host allows ---
 
 umask 077
-serve rdma $((++port)) --allow 10.0.0.2
+serve rdma --allow 10.0.0.2
 umask 027
 same "a daemon begun under umask 077 compiles as another user" 1 compile -O2 -c one.c -o masked.o
 check "and the object has the modes of the client's umask" test "$(stat -c %a masked.o)" = 640
 umask 022
-stop
-serve rdma $((++port)) --allow 10.0.0.2 --memory 16
+serve rdma --allow 10.0.0.2 --memory 16
 same "a compiler without memory there: compiled here" 0 compile -O2 -c one.c
-stop
 mkdir -m 700 $work/daemon/closed
-serve rdma $((++port)) --allow 10.0.0.2 --dir $work/daemon/closed/jobs
+serve rdma --allow 10.0.0.2 --dir $work/daemon/closed/jobs
 same "a directory that the compilers' user can't reach: compiled here" 0 compile -O2 -c one.c
 check "and the daemon says what to do" grep -q "can't reach $work/daemon/closed/jobs (rdistccd --user, --dir)" $work/daemon.log
-stop
 
 # --- the daemon's end ---
 
@@ -142,7 +137,7 @@ chmod +x /usr/bin/slow-gcc
 # What the compiler has started, as gcc does its cc1.
 at_work() { pgrep -f "sleep 30.125" >/dev/null; }
 none_at_work() { ! at_work; }
-serve rdma $((++port)) --allow 10.0.0.2 --compilers slow-gcc
+serve rdma --allow 10.0.0.2 --compilers slow-gcc
 ip netns exec B "$built/rdistcc" slow-gcc -O2 -g -gno-column-info -Wall -MD -c one.c -o one.o 2>$work/client.log &
 client=$!
 await "the job has begun" 20 bash -c "ls $work/daemon/jobs/job-*/messages >/dev/null 2>&1"
@@ -158,7 +153,7 @@ check "and its object is the same" cmp one.o here/one.o
 : >$work/stats
 same "a dead daemon: the next is compiled here" 0 compile -O2 -c two.c
 
-serve rdma $((++port)) --allow 10.0.0.2 --compilers slow-gcc
+serve rdma --allow 10.0.0.2 --compilers slow-gcc
 check "a new daemon removes what the killed one left" bash -c "! ls $work/daemon/jobs/job-* 2>/dev/null"
 mkdir $work/daemon/home
 touch $work/daemon/home/letter
@@ -173,7 +168,6 @@ wait $client 2>/dev/null
 check "a client that is killed: its job ends" wait_for 15 gone
 check "and its compiler with it" wait_for 5 none_at_work
 check "and nothing of it is left" bash -c "! ls never.o .never.o* 2>/dev/null"
-stop
 
 # --- what a user gets wrong ---
 
@@ -194,15 +188,14 @@ limited() {
 }
 refused "a daemon that may lock too little memory" "registering .* raise the limit of locked memory" 10 \
 	limited A "$built/rdistccd" --allow 10.0.0.2 --listen "10.0.0.1:$((++port))"
-serve rdma $((++port)) --allow 10.0.0.2
+serve rdma --allow 10.0.0.2
 said_limit() { limited B "$built/rdistcc" gcc -O2 -c one.c -o /tmp/limited.o 2>&1 | grep "^rdistcc: .* raise the limit of locked memory"; }
 check "a client that may lock too little memory says so" said_limit
 check "and compiles here" test -s /tmp/limited.o
-stop
 
 # --- full disks ---
 
-serve rdma $((++port)) --allow 10.0.0.2
+serve rdma --allow 10.0.0.2
 mkdir full
 mount -t tmpfs -o size=4k none full
 head -c 4096 /dev/zero >full/all
