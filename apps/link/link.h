@@ -199,14 +199,12 @@ class Link {
   Failure no_sign(const char* what) const;
   // The link is at its end; the first reason stays, and check_alive() throws it.
   void broke(const Failure& failure) {
-    if (!broken_) {
+    if (!broken_)
       broken_ = failure;
-    }
   }
   void check_alive() const {
-    if (broken_) {
+    if (broken_)
       throw Failure(*broken_);
-    }
   }
 
   std::optional<Failure> broken_;

@@ -59,9 +59,8 @@ TEST(Address, WrongOnesSayWhatToWrite) {
 }
 
 TEST(Address, ResolvesAndComesBack) {
-  for (const char* text : {"127.0.0.1:7", "[::1]:7"}) {
+  for (const char* text : {"127.0.0.1:7", "[::1]:7"})
     EXPECT_EQ(Address::of(Address::parse(text).resolve()).text(), text);
-  }
   EXPECT_EQ(Address::of(Address::parse("*:7").resolve()).text(), "0.0.0.0:7");
 }
 
@@ -174,9 +173,8 @@ TEST(Credits, DueByHalf) {
 
 TEST(Credits, NoMoreThanThereIsRoomFor) {
   Credits credits(4, 4);
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 4; i++)
     credits.arrived();
-  }
   EXPECT_EQ(cause_of([&] { credits.arrived(); }), Cause::kProtocol);
   credits.taken();  // and not given back
   EXPECT_EQ(cause_of([&] { credits.arrived(); }), Cause::kProtocol);
@@ -223,9 +221,8 @@ TEST_F(Regions, Atomics) {
 
 std::vector<std::byte> pattern(std::size_t length, unsigned seed) {
   std::vector<std::byte> bytes(length);
-  for (std::size_t i = 0; i < length; i++) {
+  for (std::size_t i = 0; i < length; i++)
     bytes[i] = static_cast<std::byte>((i * 31 + seed + i / 256) & 0xff);
-  }
   return bytes;
 }
 
@@ -317,9 +314,8 @@ TEST_F(Pair, WritesAndReadsInBothDirectionsDoNotWaitForEachOther) {
 TEST_F(Pair, MoreReadsThanTheDepth) {
   const auto there = far_->expose(source_, kRemoteRead);
   const auto here = near_->expose(sink_, kLocal);
-  for (std::size_t at = 0; at < kSize; at += 4096) {
+  for (std::size_t at = 0; at < kSize; at += 4096)
     near_->read(*here, at, 4096, there->remote(), at);
-  }
   near_->flush();
   EXPECT_EQ(sink_, source_);
 }
@@ -335,9 +331,8 @@ TEST_F(Pair, Atomics) {
 
 TEST_F(Pair, MessagesInOrderPastAllCredits) {
   auto sender = std::async(std::launch::async, [&] {
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 500; i++)
       near_->send(bytes_of(std::to_string(i)));
-    }
   });
   for (int i = 0; i < 500; i++) {
     const auto arrival = far_->receive(seconds(5));
@@ -352,9 +347,8 @@ TEST_F(Pair, MessagesInOrderPastAllCredits) {
 TEST_F(Pair, SenderWaitsForAReceiverThatDoesNotReceive) {
   connect_both({.patience = Limit(100)}, {});
   EXPECT_EQ(cause_of([&] {
-              for (int i = 0; i < 33; i++) {
+              for (int i = 0; i < 33; i++)
                 near_->send({});
-              }
             }),
             Cause::kTimeout);
   EXPECT_EQ(near_->statistics().operations, 32U);
@@ -473,9 +467,8 @@ TEST_F(Hostile, MessageThatIsTooLong) {
 }
 
 TEST_F(Hostile, MoreMessagesThanThereIsRoomFor) {
-  for (int i = 0; i < 40; i++) {
+  for (int i = 0; i < 40; i++)
     say({.type = Frame::Type::kMessage});
-  }
   EXPECT_TRUE(wait_ready(peer_.number(), Deadline(seconds(5))));  // its refusal
   EXPECT_EQ(end(), Cause::kProtocol);
 }
@@ -546,9 +539,8 @@ TEST(TcpListener, SilentAndWrongPeersCostTheOthersNothing) {
   std::vector<Descriptor> silent;
   for (int i = 0; i < 70; i++) {
     silent.push_back(connect_socket(listener->address(), Deadline(seconds(5))));
-    if (i % 2 == 1) {
+    if (i % 2 == 1)
       send(silent.back().number(), "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL);
-    }
     EXPECT_EQ(listener->accept(Limit(0)), nullptr);
   }
   auto connecting = std::async(std::launch::async, [&] { return connect_to(*listener); });

@@ -21,17 +21,15 @@ std::byte byte_at(std::size_t at, std::size_t seed) {
 }
 
 void fill(std::span<std::byte> bytes, std::size_t seed) {
-  for (std::size_t i = 0; i < bytes.size(); i++) {
+  for (std::size_t i = 0; i < bytes.size(); i++)
     bytes[i] = byte_at(i, seed);
-  }
 }
 
 // The first byte that fill() would not have made; the size if there is none.
 std::size_t first_wrong(std::span<const std::byte> bytes, std::size_t seed) {
   std::size_t i = 0;
-  while (i < bytes.size() && bytes[i] == byte_at(i, seed)) {
+  while (i < bytes.size() && bytes[i] == byte_at(i, seed))
     i++;
-  }
   return i;
 }
 
@@ -73,9 +71,8 @@ bool obey(Link& link, Served& served, const std::string& order) {
     fill(std::span(served.memory).first(first), second);
     link.send(bytes_of("filled"));
   } else if (verb == "burst") {  // COUNT
-    for (std::size_t i = 0; i < first; i++) {
+    for (std::size_t i = 0; i < first; i++)
       link.send(bytes_of(std::to_string(i)));
-    }
   } else if (verb == "withdraw") {
     served.all.reset();
     link.send(bytes_of("withdrawn"));
@@ -90,16 +87,13 @@ bool obey(Link& link, Served& served, const std::string& order) {
 
 void serve(Link& link) {
   Served served(link);
-  for (const Region* region : {served.all.get(), served.read_only.get()}) {
+  for (const Region* region : {served.all.get(), served.read_only.get()})
     link.send(region->remote().to_bytes());
-  }
-  while (const std::optional<Arrival> arrival = link.receive(kForever)) {
-    if (arrival->immediate) {
+  while (const std::optional<Arrival> arrival = link.receive(kForever))
+    if (arrival->immediate)
       link.send(bytes_of("notified " + std::to_string(*arrival->immediate)));
-    } else if (!obey(link, served, text_of(arrival->message))) {
+    else if (!obey(link, served, text_of(arrival->message)))
       return;
-    }
-  }
 }
 
 int serve_all(Transport transport, const Address& address, const std::string& only) {
@@ -197,9 +191,8 @@ class Suite {
 
 void write_case(Session& session, std::size_t length) {
   fill(session.memory, length);
-  if (length > 1) {
+  if (length > 1)
     session.link->write(*session.own, 0, length - 1, session.all, 0);
-  }
   session.link->write_notify(*session.own, length - 1, 1, session.all, length - 1, 42);
   session.expect("notified 42");
   session.order("check " + std::to_string(length) + " " + std::to_string(length), "right");
@@ -216,16 +209,14 @@ void read_case(Session& session, std::size_t length) {
 void many_case(Session& session) {
   constexpr std::size_t kPiece = 512;
   fill(session.memory, 3);
-  for (std::size_t at = 0; at < kSize; at += kPiece) {
+  for (std::size_t at = 0; at < kSize; at += kPiece)
     session.link->write(*session.own, at, kPiece, session.all, at);
-  }
   session.link->write_notify(*session.own, 0, 0, session.all, 0, 7);
   session.expect("notified 7");
   session.order("check " + std::to_string(kSize) + " 3", "right");
   std::fill(session.memory.begin(), session.memory.end(), std::byte{0});
-  for (std::size_t at = 0; at < kSize; at += kPiece) {
+  for (std::size_t at = 0; at < kSize; at += kPiece)
     session.link->read(*session.own, at, kPiece, session.all, at);
-  }
   session.link->flush();
   require(first_wrong(session.memory, 3) == kSize, "what was read is another");
 }
@@ -248,12 +239,10 @@ void atomic_case(Session& session) {
 void message_case(Session& session) {
   constexpr int kCount = 300;
   session.link->send(bytes_of("burst " + std::to_string(kCount)));
-  for (int i = 0; i < kCount; i++) {
+  for (int i = 0; i < kCount; i++)
     session.expect(std::to_string(i));
-  }
-  for (int i = 0; i < kCount; i++) {
+  for (int i = 0; i < kCount; i++)
     session.link->send(bytes_of("count me"));
-  }
   const std::string longest(session.link->message_limit(), 'x');
   session.link->send(bytes_of(longest));
   session.order("end", "goodbye");
@@ -332,9 +321,8 @@ int run(Program& app) {
   app.add_option("WHERE", rest,
                  "HOST:PORT of the server; with --listen the one host that may connect");
   app.read();
-  if (!listen.empty()) {
+  if (!listen.empty())
     return serve_all(transport, Address::parse(listen), rest);
-  }
   return lost.empty() ? run_cases(transport, Address::parse(rest))
                       : lose(transport, Address::parse(lost));
 }

@@ -23,9 +23,8 @@ template <typename... Parts>
 // The sentence is made only if it does not hold.
 template <typename... Parts>
 inline void require(bool holds, Cause cause, const Parts&... parts) {
-  if (!holds) {
+  if (!holds)
     fail(cause, parts...);
-  }
 }
 
 }  // namespace rdma

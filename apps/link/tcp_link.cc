@@ -64,9 +64,8 @@ class TcpLink : public Link {
         credits_(settings.credits, peer.credits) {
     message_limit_ = std::min(settings.message_bytes, peer.message_bytes);
     peer_ = std::move(address);
-    if (!news_) {
+    if (!news_)
       fail_errno("eventfd");
-    }
     tune(socket_.number(), settings_.patience);
     receiver_ = std::thread(&TcpLink::receive_frames, this);
     try {
@@ -107,9 +106,8 @@ class TcpLink : public Link {
       std::unique_lock lock(mutex_);
       while (arrivals_.empty()) {
         check_alive();
-        if (deadline.over()) {
+        if (deadline.over())
           return std::nullopt;
-        }
         changed_.wait_for(lock, std::min<Limit>(deadline.left(), std::chrono::hours(1)));
       }
       arrival = std::move(arrivals_.front());
@@ -161,9 +159,8 @@ class TcpLink : public Link {
     const std::lock_guard lock(mutex_);
     eventfd_t count = 0;
     eventfd_read(news_.number(), &count);
-    if (!arrivals_.empty() || broken_) {
+    if (!arrivals_.empty() || broken_)
       return true;
-    }
     descriptors.push_back({.fd = news_.number(), .events = POLLIN, .revents = 0});
     return false;
   }
@@ -198,9 +195,8 @@ class TcpLink : public Link {
     while (message.msg_iovlen > 0) {
       const ssize_t count = sendmsg(socket_.number(), &message, MSG_NOSIGNAL);
       if (count < 0) {
-        if (errno == EINTR) {
+        if (errno == EINTR)
           continue;
-        }
         fail_sending();
       }
       auto left = static_cast<std::size_t>(count);
@@ -237,9 +233,8 @@ class TcpLink : public Link {
       const std::uint64_t before = progress_;
       const bool news = changed_.wait_for(lock, std::min(settings_.patience, deadline.left()),
                                           [&] { return done() || broken_ || progress_ != before; });
-      if (!news && !deadline.over()) {
+      if (!news && !deadline.over())
         broke_locked(no_sign(what));
-      }
     }
   }
   // The receiver may know better why nothing can be sent: a refusal, or the peer's orderly end.
@@ -260,16 +255,14 @@ class TcpLink : public Link {
   void receive_frames() {
     try {
       std::array<std::byte, Frame::kBytes> header{};
-      while (receive_bytes(header)) {
+      while (receive_bytes(header))
         serve(Frame::from_bytes(header));
-      }
       end_with({Cause::kLost, "the peer ended the connection"});
     } catch (const Failure& failure) {
       const std::lock_guard lock(mutex_);
       // Before the responder hears of the end, which is when it looks for a refusal.
-      if (failure.cause() == Cause::kRefused || failure.cause() == Cause::kProtocol) {
+      if (failure.cause() == Cause::kRefused || failure.cause() == Cause::kProtocol)
         requests_.push_back({.type = Frame::Type::kRefusal});
-      }
       broke_locked(failure);
     } catch (const std::exception& failure) {
       end_with({Cause::kSystem, failure.what()});
@@ -288,12 +281,10 @@ class TcpLink : public Link {
     while (got < bytes.size()) {
       const ssize_t count =
           recv(socket_.number(), bytes.data() + got, bytes.size() - got, MSG_WAITALL);
-      if (count < 0 && errno == EINTR) {
+      if (count < 0 && errno == EINTR)
         continue;
-      }
-      if (count == 0 && got == 0) {
+      if (count == 0 && got == 0)
         return false;
-      }
       require(count > 0, "the peer ended the connection", Cause::kLost);
       got += static_cast<std::size_t>(count);
     }
@@ -304,9 +295,8 @@ class TcpLink : public Link {
       const std::lock_guard lock(mutex_);
       credits_.returned(frame.credits, frame.type == Frame::Type::kCredits);
       progress_++;
-      if (frame.credits > 0) {
+      if (frame.credits > 0)
         changed_.notify_all();
-      }
     }
     const Part part{.key = frame.key, .address = frame.address, .length = frame.length};
     switch (frame.type) {
@@ -372,13 +362,11 @@ class TcpLink : public Link {
               "the peer sent an answer that nobody asked for", Cause::kProtocol);
       wanted = wanted_.front();
     }
-    if (!wanted.atomic && wanted.sink.length > 0) {
+    if (!wanted.atomic && wanted.sink.length > 0)
       place(wanted.sink, kLocal);
-    }
     const std::lock_guard lock(mutex_);
-    if (wanted.atomic) {
+    if (wanted.atomic)
       result_ = frame.first;
-    }
     wanted_.pop_front();
     changed_.notify_all();
   }
@@ -405,9 +393,8 @@ class TcpLink : public Link {
         {
           std::unique_lock lock(mutex_);
           asked_.wait(lock, [this] { return !requests_.empty() || closing_ || broken_; });
-          if (closing_ || broken_) {
+          if (closing_ || broken_)
             break;
-          }
           request = requests_.front();
           requests_.pop_front();
         }
@@ -449,14 +436,12 @@ class TcpLink : public Link {
   void send_pieces(std::uint64_t length, Send send) {
     for (std::uint64_t at = 0; at < length;) {
       const ssize_t count = send(at);
-      if (count < 0 && errno != EAGAIN && errno != EINTR) {
+      if (count < 0 && errno != EAGAIN && errno != EINTR)
         fail_errno("the connection broke", Cause::kLost);
-      }
-      if (count < 0) {
+      if (count < 0)
         await_room();
-      } else {
+      else
         at += static_cast<std::uint64_t>(count);
-      }
     }
   }
   // A peer that takes nothing is given up as by the program's own sends. A link that ends does not
@@ -519,13 +504,11 @@ class TcpListener : public Listener {
     while (true) {
       pending_.remove_if([](const Pending& each) { return each.deadline.over(); });
       descriptors.assign(1, {.fd = socket_.number(), .events = POLLIN, .revents = 0});
-      for (const Pending& each : pending_) {
+      for (const Pending& each : pending_)
         descriptors.push_back({.fd = each.socket.number(), .events = POLLIN, .revents = 0});
-      }
       if (poll(descriptors.data(), descriptors.size(), deadline.milliseconds()) < 0 &&
-          errno != EINTR) {
+          errno != EINTR)
         fail_errno("poll");
-      }
       // In the order of the descriptors; the listening socket's may add one to the end.
       std::size_t index = 1;
       for (auto each = pending_.begin(); each != pending_.end(); index++) {
@@ -533,19 +516,16 @@ class TcpListener : public Listener {
         if (keep && each->got == each->hello.size()) {
           Pending whole = std::move(*each);
           pending_.erase(each);
-          if (std::unique_ptr<Link> link = answer(whole)) {
+          if (std::unique_ptr<Link> link = answer(whole))
             return link;
-          }
           break;
         }
         each = keep ? std::next(each) : pending_.erase(each);
       }
-      if (descriptors[0].revents != 0) {
+      if (descriptors[0].revents != 0)
         take_connection();
-      }
-      if (deadline.over()) {
+      if (deadline.over())
         return nullptr;
-      }
     }
   }
 
@@ -565,16 +545,14 @@ class TcpListener : public Listener {
     name.length = sizeof(name.storage);
     Descriptor socket(accept4(socket_.number(), name.get(), &name.length, SOCK_CLOEXEC));
     if (!socket) {
-      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
         poll(nullptr, 0, static_cast<int>(kRest.count()));
-      }
       return;
     }
     const Address peer = Address::of(name);
     if (admits(peer)) {
-      if (pending_.size() >= kMostPending) {
+      if (pending_.size() >= kMostPending)
         pending_.pop_front();  // the one that has been silent for longest
-      }
       pending_.push_back({.socket = std::move(socket),
                           .peer = peer,
                           .begun = Clock::now(),
@@ -585,9 +563,8 @@ class TcpListener : public Listener {
   static bool read_hello(Pending& pending) {
     const ssize_t count = recv(pending.socket.number(), pending.hello.data() + pending.got,
                                pending.hello.size() - pending.got, MSG_DONTWAIT);
-    if (count > 0) {
+    if (count > 0)
       pending.got += static_cast<std::size_t>(count);
-    }
     return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
   }
   std::unique_ptr<Link> answer(Pending& pending) const {
@@ -595,9 +572,8 @@ class TcpListener : public Listener {
       const Hello peer{std::span<const std::byte>(pending.hello)};
       const auto own = Hello(settings_).to_bytes();
       if (send(pending.socket.number(), own.data(), own.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
-          static_cast<ssize_t>(own.size())) {
+          static_cast<ssize_t>(own.size()))
         return nullptr;
-      }
       return std::make_unique<TcpLink>(std::move(pending.socket), settings_, peer, pending.peer,
                                        pending.begun);
     } catch (const std::exception&) {
@@ -642,9 +618,8 @@ std::unique_ptr<Link> connect_tcp(const Address& address, Limit limit, const Set
   std::array<std::byte, Hello::kBytes> answer{};
   std::size_t got = 0;
   if (::send(socket.number(), hello.data(), hello.size(), MSG_NOSIGNAL) !=
-      static_cast<ssize_t>(hello.size())) {
+      static_cast<ssize_t>(hello.size()))
     fail_errno("connecting to " + address.text(), Cause::kLost);
-  }
   while (got < answer.size()) {
     require(wait_ready(socket.number(), deadline), Cause::kTimeout, address.text(),
             " did not answer in time");

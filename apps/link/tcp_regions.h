@@ -28,9 +28,8 @@ class RegionTable {
   std::uint32_t add(std::span<std::byte> bytes, Rights rights) {
     const std::lock_guard lock(mutex_);
     std::uint32_t key = random_();
-    while (!entries_.try_emplace(key, Entry{.bytes = bytes, .rights = rights}).second) {
+    while (!entries_.try_emplace(key, Entry{.bytes = bytes, .rights = rights}).second)
       key = random_();
-    }
     return key;
   }
   void remove(std::uint32_t key) {
@@ -66,9 +65,8 @@ class RegionTable {
             "the peer asked for an atomic at no multiple of 8", Cause::kRefused);
     // By the processor's atomic instructions, since another link may have the same memory.
     const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(bytes.data()));
-    if (frame.type == Frame::Type::kFetchAdd) {
+    if (frame.type == Frame::Type::kFetchAdd)
       return word.fetch_add(frame.first);
-    }
     std::uint64_t before = frame.first;
     word.compare_exchange_strong(before, frame.second);
     return before;

@@ -16,9 +16,8 @@ constexpr std::uint64_t kBody = 77;  // the pattern behind the stamps of timed r
 // The sizes of the figures in papers: 1 byte to 1 MiB.
 std::vector<std::size_t> default_sizes() {
   std::vector<std::size_t> sizes;
-  for (std::size_t size = 1; size <= 1U << 20; size *= 4) {
+  for (std::size_t size = 1; size <= 1U << 20; size *= 4)
     sizes.push_back(size);
-  }
   return sizes;
 }
 
@@ -26,9 +25,8 @@ std::vector<std::size_t> default_sizes() {
 void measure(const World& world, const std::vector<std::size_t>& sizes,
              const std::function<void(std::size_t size)>& of_size) {
   for (const std::size_t size : sizes) {
-    if (world.measures()) {
+    if (world.measures())
       of_size(size);
-    }
     world.barrier();
   }
 }
@@ -73,9 +71,8 @@ Samples ping_pong(const World& world, unsigned rounds, const Choose& choose) {
   Samples samples;
   for (unsigned round = 0; round < rounds; round++) {
     const Buffers buffers = choose(round);
-    if (round == 0 || round + 1 == rounds) {
+    if (round == 0 || round + 1 == rounds)
       fill(buffers.out, self, kBody);
-    }
     stamp(buffers.out, round);
     const double begin = now_us();
     round_trip(world, buffers);
@@ -117,27 +114,23 @@ double gap_of(const World& world, std::size_t size, unsigned rounds) {
   fill(memory, 0, kBody);
   for (unsigned round = 0; round < rounds; round++) {
     if (world.rank() == 0) {
-      for (unsigned i = 0; i < window; i++) {
+      for (unsigned i = 0; i < window; i++)
         stamp(slot(i), round + i);
-      }
       await(1);  // its receives are posted
       const double begin = now_us();
-      for (unsigned i = 0; i < window; i++) {
+      for (unsigned i = 0; i < window; i++)
         requests[i] = begin_send(slot(i), 1);
-      }
       wait_all(requests);
       await(1);
       samples.add((now_us() - begin) / window);
     } else {
-      for (unsigned i = 0; i < window; i++) {
+      for (unsigned i = 0; i < window; i++)
         requests[i] = begin_receive(slot(i), 0);
-      }
       signal(0);
       wait_all(requests);
       signal(0);
-      for (unsigned i = 0; i < window; i++) {
+      for (unsigned i = 0; i < window; i++)
         require(stamped(slot(i), round + i), "a message of a stream came out of its order");
-      }
     }
   }
   return world.rank() == 0 ? samples.median() : 0;
@@ -155,14 +148,12 @@ double at_once(const World& world, std::size_t size, unsigned rounds) {
   for (unsigned round = 0; round < rounds; round++) {
     fill(out, static_cast<unsigned>(world.rank()), kFirst + round);
     std::ranges::fill(in, std::byte{0});
-    for (unsigned i = 0; i < window; i++) {
+    for (unsigned i = 0; i < window; i++)
       requests[i] = begin_receive(std::span(in).subspan(i * size, size), world.partner());
-    }
     meet(world);
     const double begin = now_us();
-    for (unsigned i = 0; i < window; i++) {
+    for (unsigned i = 0; i < window; i++)
       requests[window + i] = begin_send(std::span(out).subspan(i * size, size), world.partner());
-    }
     wait_all(requests);
     meet(world);
     samples.add(now_us() - begin);
@@ -207,9 +198,8 @@ Overheads overheads(const World& world, std::size_t size, unsigned rounds) {
     receive(in, 1, kData);
     const double done = now_us();
     require(holds(in, 1, size), "an answer arrived with wrong bytes");
-    if (round < kWarmUp) {
+    if (round < kWarmUp)
       continue;
-    }
     found.send.add(posted - begin);
     (late ? found.receive : found.trip).add(done - (late ? waiting : begin));
   }
@@ -250,9 +240,8 @@ class Filler {
     }
   }
   void post_all(const World& world) {
-    for (unsigned i = 0; i < requests_.size(); i++) {
+    for (unsigned i = 0; i < requests_.size(); i++)
       requests_[i] = begin_receive(slot(i), world.partner(), kFiller);
-    }
   }
   // Waits for all that post_all() asked for, and checks it.
   void take_all(const World& world) {
@@ -279,21 +268,19 @@ Samples behind(const World& world, bool arrived, unsigned length, std::size_t si
                unsigned rounds) {
   Filler queued(length);
   Filler sent(length);
-  if (arrived) {
+  if (arrived)
     sent.send_all(world);
-  } else {
+  else
     queued.post_all(world);
-  }
   // Messages of one sender do not overtake each other: behind this one all of them have come.
   meet(world);
   Samples trips = ping_pong(world, rounds, size);
   // No rank takes its queue down while the other still measures.
   meet(world);
-  if (arrived) {
+  if (arrived)
     queued.post_all(world);
-  } else {
+  else
     sent.send_all(world);
-  }
   queued.take_all(world);
   return trips;
 }

@@ -41,9 +41,8 @@ Measures MPI between its first two ranks, and checks every result. Prints a JSON
 apps/mpi/launch starts it over TCP, over RDMA, or with one-sided calls alone by RDMA. EXPERIMENT:
 
 )";
-  for (const Experiment& experiment : kExperiments) {
+  for (const Experiment& experiment : kExperiments)
     std::printf("  %-11s %s\n", experiment.name, experiment.what);
-  }
   std::cout << R"(
 Behind each comes what carried its bytes on rank 0's host, by the counters of the RDMA devices and
 of the interfaces. Several experiments, with -- between them, run one after the other.
@@ -77,12 +76,10 @@ void run(const CommandLine& line) {
   const World world(rank, size, report);
   for (const Options& options : line.experiments) {
     for (const Experiment& experiment : kExperiments) {
-      if (experiment.name != options.experiment) {
+      if (experiment.name != options.experiment)
         continue;
-      }
-      if (rank == 0) {
+      if (rank == 0)
         std::cerr << "mpibench: " << experiment.name << ": " << experiment.what << '\n';
-      }
       world.barrier();
       const Traffic before = traffic("/sys/class/net", line.devices);
       experiment.run(options, world);

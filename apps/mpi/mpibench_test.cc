@@ -56,10 +56,9 @@ TEST(Options, an_experiment_must_be_there_and_be_known) {
 }
 
 TEST(Options, numbers_are_checked) {
-  for (const char* bad : {"", "x", "-1", "1x", "1,", ",1", "1,,2", "1e3", "99999999999999999999",
-                          "1073741825", " 1"}) {
+  for (const char* bad :
+       {"", "x", "-1", "1x", "1,", ",1", "1,,2", "1e3", "99999999999999999999", "1073741825", " 1"})
     EXPECT_NE(complaint({"latency", "--sizes", bad}), "nothing") << bad;
-  }
   EXPECT_EQ(complaint({"latency", "--sizes", "0,1073741824"}), "nothing");
   EXPECT_NE(complaint({"latency", "--rounds", "0"}), "nothing");
   EXPECT_NE(complaint({"latency", "--grid", "1"}), "nothing");
@@ -86,9 +85,8 @@ TEST(Options, an_operation_that_the_experiment_lacks_is_refused) {
 
 Samples of(std::initializer_list<double> values) {
   Samples samples;
-  for (const double value : values) {
+  for (const double value : values)
     samples.add(value);
-  }
   return samples;
 }
 
@@ -159,9 +157,8 @@ TEST(Jacobi, inner_values_are_the_mean_of_four_and_edges_stay) {
   std::vector<double> next(old.size());
   jacobi_step(old, next, 3, 3, true, true);
   EXPECT_EQ(next[7], 0.25 * (8 + 6 + 1 + 3));
-  for (const std::size_t edge : {3, 4, 5, 6, 8, 9, 10, 11}) {
+  for (const std::size_t edge : {3, 4, 5, 6, 8, 9, 10, 11})
     EXPECT_EQ(next[edge], old[edge]) << edge;
-  }
 }
 
 TEST(Jacobi, a_part_takes_the_neighbours_rows) {

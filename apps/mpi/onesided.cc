@@ -36,14 +36,12 @@ void call(std::string_view operation, std::vector<Word>& words, const Window<Wor
 
 // What rank 1's word must be after `rounds` calls.
 Word expected(std::string_view operation, unsigned rounds, std::size_t at) {
-  if (operation == "put") {
+  if (operation == "put")
     return word_of(rounds - 1, at);
-  }
   if (operation == "accumulate") {
     Word sum = kStart;
-    for (unsigned round = 0; round < rounds; round++) {
+    for (unsigned round = 0; round < rounds; round++)
       sum += word_of(round, at);
-    }
     return sum;
   }
   return operation == "fetch" && at == 0 ? kStart + rounds : kStart;
@@ -60,26 +58,23 @@ Samples measure(const World& world, std::string_view operation, std::size_t coun
     const Access access(window.get());
     std::vector<Word> words(count);
     for (unsigned round = 0; round < rounds; round++) {
-      for (std::size_t at = 0; at < count; at++) {
+      for (std::size_t at = 0; at < count; at++)
         words[at] = operation == "get" ? -1 : word_of(round, at);
-      }
       const double begin = now_us();
       call(operation, words, window, access);
       samples.add(now_us() - begin);
-      if (operation == "get") {
+      if (operation == "get")
         good = good && std::ranges::all_of(words, [](Word word) { return word == kStart; });
-      } else if (operation == "fetch") {
+      else if (operation == "fetch")
         good = good && words[0] == kStart + round;
-      }
     }
   }
   world.barrier();
   if (world.rank() == 1) {
     // What others did by one-sided calls is seen by this rank's own reads behind a lock.
     MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, window.get());
-    for (std::size_t at = 0; at < count; at++) {
+    for (std::size_t at = 0; at < count; at++)
       good = good && window.values()[at] == expected(operation, rounds, at);
-    }
     MPI_Win_unlock(1, window.get());
   }
   world.agree(good, "one-sided " + std::string(operation) + " of " + std::to_string(count * kWord) +
@@ -95,9 +90,8 @@ void onesided(const Options& options, const World& world) {
     for (const std::size_t size : sizes) {
       require(size > 0 && size % kWord == 0,
               "one-sided calls are measured on words: take sizes that are multiples of 8");
-      if (operation == "fetch" && size != sizes.front()) {
+      if (operation == "fetch" && size != sizes.front())
         continue;  // it has one size
-      }
       const std::size_t count = operation == "fetch" ? 1 : size / kWord;
       const Samples samples =
           measure(world, operation, count, std::min(options.rounds_for(size), 300U));

@@ -37,18 +37,16 @@ struct Value {
     while (true) {
       const std::size_t comma = rest.find(',');
       into.push_back(one(rest.substr(0, comma), 0, most));
-      if (comma == std::string_view::npos) {
+      if (comma == std::string_view::npos)
         return;
-      }
       rest.remove_prefix(comma + 1);
     }
   }
   std::string one_of(const std::vector<std::string>& allowed) const {
     if (std::ranges::find(allowed, text) == allowed.end()) {
       std::string list;
-      for (const std::string& word : allowed) {
+      for (const std::string& word : allowed)
         list += (list.empty() ? "" : ", ") + word;
-      }
       wrong(option + " takes one of: " + list + "; not '" + text + "'");
     }
     return text;
@@ -108,19 +106,16 @@ CommandLine parse(const std::vector<std::string>& words, const std::vector<std::
       const std::string& option = *word;
       const bool of_all = option == "--json" || option == "--devices";
       const auto set = kSets.find(option);
-      if (!of_all && set == kSets.end()) {
+      if (!of_all && set == kSets.end())
         wrong("there is no option " + option);
-      }
-      if (++word == words.end()) {
+      if (++word == words.end())
         wrong(option + " needs a value");
-      }
-      if (of_all) {
+      if (of_all)
         (option == "--json" ? line.json : line.devices) = *word;
-      } else if (begins) {
+      else if (begins)
         wrong(option + " stands before the experiment it is for");
-      } else {
+      else
         set->second(line.experiments.back(), {option, *word});
-      }
     } else if (!begins) {
       wrong("'" + *word + "' means nothing here");
     } else if (std::ranges::find(known, *word) == known.end()) {
@@ -131,9 +126,8 @@ CommandLine parse(const std::vector<std::string>& words, const std::vector<std::
       begins = false;
     }
   }
-  if (begins && !line.help) {
+  if (begins && !line.help)
     wrong("an experiment is missing at the end");
-  }
   return line;
 }
 

@@ -26,9 +26,8 @@ Samples transfers(const World& world, bool sending, std::size_t size, unsigned r
   Samples samples;
   for (unsigned round = 0; round < rounds; round++) {
     const bool sends = world.rank() == sender;
-    if (sends) {
+    if (sends)
       fill(bytes, static_cast<unsigned>(sender), round);
-    }
     if (world.rank() == 1) {
       await(0);
       if (sends) {
@@ -47,13 +46,11 @@ Samples transfers(const World& world, bool sending, std::size_t size, unsigned r
         request = begin_receive(bytes, 1);
         signal(1);
       }
-      if (microseconds > 0) {
+      if (microseconds > 0)
         compute(how, microseconds);
-      }
       MPI_Wait(&request, MPI_STATUS_IGNORE);
-      if (sends) {
+      if (sends)
         await(1);
-      }
       samples.add(now_us() - begin);
     }
     require(sends || holds(bytes, static_cast<unsigned>(sender), round),

@@ -14,33 +14,27 @@ constexpr std::byte pattern_byte(unsigned sender, std::uint64_t number, std::siz
 }
 
 inline void fill(std::span<std::byte> bytes, unsigned sender, std::uint64_t number) {
-  for (std::size_t at = 0; at < bytes.size(); at++) {
+  for (std::size_t at = 0; at < bytes.size(); at++)
     bytes[at] = pattern_byte(sender, number, at);
-  }
 }
 
 inline bool holds(std::span<const std::byte> bytes, unsigned sender, std::uint64_t number) {
-  for (std::size_t at = 0; at < bytes.size(); at++) {
-    if (bytes[at] != pattern_byte(sender, number, at)) {
+  for (std::size_t at = 0; at < bytes.size(); at++)
+    if (bytes[at] != pattern_byte(sender, number, at))
       return false;
-    }
-  }
   return true;
 }
 
 // In timed rounds only the first bytes are new: the number, as far as it fits, little endian.
 inline void stamp(std::span<std::byte> bytes, std::uint64_t number) {
-  for (std::size_t at = 0; at < bytes.size() && at < sizeof(number); at++) {
+  for (std::size_t at = 0; at < bytes.size() && at < sizeof(number); at++)
     bytes[at] = static_cast<std::byte>(number >> (8 * at));
-  }
 }
 
 inline bool stamped(std::span<const std::byte> bytes, std::uint64_t number) {
-  for (std::size_t at = 0; at < bytes.size() && at < sizeof(number); at++) {
-    if (bytes[at] != static_cast<std::byte>(number >> (8 * at))) {
+  for (std::size_t at = 0; at < bytes.size() && at < sizeof(number); at++)
+    if (bytes[at] != static_cast<std::byte>(number >> (8 * at)))
       return false;
-    }
-  }
   return true;
 }
 

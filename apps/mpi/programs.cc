@@ -25,11 +25,9 @@ class Plate {
         half_((static_cast<std::size_t>(edge) / static_cast<std::size_t>(world.size()) + 3) *
               columns_),
         window_(2 * half_) {
-    for (std::size_t row = 1; row <= rows_; row++) {
-      for (std::size_t column = 0; column < columns_; column++) {
+    for (std::size_t row = 1; row <= rows_; row++)
+      for (std::size_t column = 0; column < columns_; column++)
         now()[row * columns_ + column] = heat_at_first(first_ + row - 1, column);
-      }
-    }
   }
 
   void step() {
@@ -53,9 +51,8 @@ class Plate {
       MPI_Put(row(1), count, MPI_DOUBLE, up(), place(last - first + 1), count, MPI_DOUBLE,
               window_.get());
     }
-    if (down() != MPI_PROC_NULL) {
+    if (down() != MPI_PROC_NULL)
       MPI_Put(row(rows_), count, MPI_DOUBLE, down(), place(0), count, MPI_DOUBLE, window_.get());
-    }
     MPI_Win_fence(0, window_.get());
   }
 
@@ -91,11 +88,9 @@ class Plate {
 std::vector<double> alone(unsigned edge, unsigned steps) {
   const std::size_t columns = edge;
   std::vector<double> now((columns + 2) * columns);
-  for (std::size_t row = 0; row < columns; row++) {
-    for (std::size_t column = 0; column < columns; column++) {
+  for (std::size_t row = 0; row < columns; row++)
+    for (std::size_t column = 0; column < columns; column++)
       now[(row + 1) * columns + column] = heat_at_first(row, column);
-    }
-  }
   std::vector<double> next = now;
   for (unsigned step = 0; step < steps; step++) {
     jacobi_step(now, next, columns, columns, true, true);
@@ -113,9 +108,8 @@ constexpr Word kSteps = 20000;  // of a task
 Word work(Word task) {
   Word steps = 0;
   for (Word start = task * 50 + 1; steps < kSteps + task % 100; start++) {
-    for (Word n = start; n != 1; n = n % 2 == 0 ? n / 2 : 3 * n + 1) {
+    for (Word n = start; n != 1; n = n % 2 == 0 ? n / 2 : 3 * n + 1)
       steps++;
-    }
     steps++;
   }
   return steps * 1000003 + task;
@@ -150,9 +144,8 @@ void work_by_messages() {
     Word task = kNoMore;
     MPI_Sendrecv(&result, 2, MPI_INT64_T, 0, kData, &task, 1, MPI_INT64_T, 0, kControl,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (task == kNoMore) {
+    if (task == kNoMore)
       return;
-    }
     result = {task, work(task)};
   }
 }
@@ -165,9 +158,8 @@ void work_by_calls(const Window<Word>& window, Word count) {
     Word task = 0;
     MPI_Fetch_and_op(&one, &task, MPI_INT64_T, 0, 0, MPI_SUM, window.get());
     access.flush(0);
-    if (task >= count) {
+    if (task >= count)
       return;
-    }
     const Word value = work(task);
     MPI_Put(&value, 1, MPI_INT64_T, 0, 1 + task, 1, MPI_INT64_T, window.get());
     access.flush(0);
@@ -181,16 +173,13 @@ Word addend(unsigned round, std::size_t at, int rank) {
 // Sums once, and says whether the sums are right: rank r adds r + 1 times what rank 0 does.
 bool sum_once(std::vector<Word>& own, std::vector<Word>& sum, unsigned round, const World& world) {
   const Word times = static_cast<Word>(world.size()) * (world.size() + 1) / 2;
-  for (std::size_t at = 0; at < own.size(); at++) {
+  for (std::size_t at = 0; at < own.size(); at++)
     own[at] = addend(round, at, world.rank());
-  }
   MPI_Allreduce(own.data(), sum.data(), static_cast<int>(own.size()), MPI_INT64_T, MPI_SUM,
                 MPI_COMM_WORLD);
-  for (std::size_t at = 0; at < sum.size(); at++) {
-    if (sum[at] != addend(round, at, 0) * times) {
+  for (std::size_t at = 0; at < sum.size(); at++)
+    if (sum[at] != addend(round, at, 0) * times)
       return false;
-    }
-  }
   return true;
 }
 
@@ -206,11 +195,10 @@ void halo(const Options& options, const World& world) {
   world.barrier();
   const double begin = now_us();
   for (unsigned step = 0; step < options.steps; step++) {
-    if (puts) {
+    if (puts)
       plate.exchange_by_puts();
-    } else {
+    else
       plate.exchange_by_messages();
-    }
     plate.step();
   }
   world.barrier();
@@ -238,9 +226,8 @@ void farm(const Options& options, const World& world) {
   world.barrier();
   const double begin = now_us();
   if (options.by == "onesided") {
-    if (world.rank() != 0) {
+    if (world.rank() != 0)
       work_by_calls(window, count);
-    }
   } else if (world.rank() == 0) {
     deal(world, results);
   } else {
@@ -251,9 +238,8 @@ void farm(const Options& options, const World& world) {
   bool good = true;
   if (world.rank() == 0) {
     MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window.get());
-    for (Word task = 0; task < count; task++) {
+    for (Word task = 0; task < count; task++)
       good = good && results[static_cast<std::size_t>(task)] == work(task);
-    }
     MPI_Win_unlock(0, window.get());
   }
   world.agree(good, "farm: the results of the workers are not those of one process");
@@ -271,9 +257,8 @@ void allreduce(const Options& options, const World& world) {
     std::vector<Word> sum(size / kWord);
     const unsigned rounds = options.rounds_for(size);
     bool good = true;
-    for (unsigned round = 0; round < kWarmUp; round++) {
+    for (unsigned round = 0; round < kWarmUp; round++)
       good = sum_once(own, sum, round, world) && good;
-    }
     // One behind the other, with nothing between: a start together would leave one rank ahead of
     // the other, and its message there already.
     world.barrier();

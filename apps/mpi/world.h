@@ -50,11 +50,10 @@ class World {
   static void add(Record& /* record */) {}
   template <typename Value, typename... Fields>
   static void add(Record& record, const char* name, const Value& value, const Fields&... fields) {
-    if constexpr (std::is_arithmetic_v<Value>) {
+    if constexpr (std::is_arithmetic_v<Value>)
       record.add(name, static_cast<double>(value));
-    } else {
+    else
       record.add(name, value);
-    }
     add(record, fields...);
   }
 

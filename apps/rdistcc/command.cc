@@ -62,13 +62,11 @@ bool allowed_f(string_view option) {
     return option.starts_with(start) ||
            (option.starts_with("no-") && option.substr(3).starts_with(start));
   });
-  if (never) {
+  if (never)
     return false;
-  }
   const std::size_t equals = option.find('=');
-  if (equals == string_view::npos) {
+  if (equals == string_view::npos)
     return !option.empty() && made_of(option, "-+");
-  }
   const string_view name = option.substr(0, equals);
   return is_one(kValuedF, name) && made_of(option.substr(equals + 1), "-+_.,:=/");
 }
@@ -93,9 +91,8 @@ string_view suffix_of(string_view path) {
 // distributed.
 string_view preprocessed(string_view source) {
   const string_view suffix = suffix_of(source);
-  if (suffix == "c") {
+  if (suffix == "c")
     return "i";
-  }
   static const Arguments cxx = split("cc cpp cxx c++ C cp");
   return is_one(cxx, suffix) ? "ii" : "";
 }
@@ -110,17 +107,14 @@ class Reader {
   explicit Reader(const Arguments& line) : line_(line) {}
 
   Command read() {
-    if (line_.empty()) {
+    if (line_.empty())
       return refuse("there is no compiler");
-    }
     command_.compiler = line_[0];
-    if (command_.compiler.find('/') != std::string::npos) {
+    if (command_.compiler.find('/') != std::string::npos)
       return refuse("the compiler is named by a path");
-    }
     command_.preprocess = {line_[0], "-E"};
-    for (at_ = 1; at_ < line_.size() && command_.local.empty(); at_++) {
+    for (at_ = 1; at_ < line_.size() && command_.local.empty(); at_++)
       take(line_[at_]);
-    }
     return finish();
   }
 
@@ -173,41 +167,35 @@ class Reader {
   }
 
   void take_output(const std::string& argument) {
-    if (!command_.object.empty()) {
+    if (!command_.object.empty())
       refuse("there are two outputs");
-    } else if (argument != "-o") {
+    else if (argument != "-o")
       command_.object = argument.substr(2);
-    } else if (++at_ < line_.size()) {
+    else if (++at_ < line_.size())
       command_.object = line_[at_];
-    } else {
+    else
       refuse("the value of -o is missing");
-    }
-    if (command_.object == "-" || command_.object.starts_with("/dev/")) {
+    if (command_.object == "-" || command_.object.starts_with("/dev/"))
       refuse("the output is no file");
-    }
   }
 
   void take_source(const std::string& argument) {
-    if (argument.starts_with("@")) {
+    if (argument.starts_with("@"))
       refuse("arguments are in a file");
-    } else if (!command_.source.empty()) {
+    else if (!command_.source.empty())
       refuse("there are several sources");
-    } else if (preprocessed(argument).empty()) {
+    else if (preprocessed(argument).empty())
       refuse(argument + " is neither C nor C++");
-    }
     command_.source = argument;
   }
 
   Command finish() {
-    if (!command_.local.empty()) {
+    if (!command_.local.empty())
       return command_;
-    }
-    if (!compiles_) {
+    if (!compiles_)
       return refuse("it links, or does not compile");
-    }
-    if (command_.source.empty()) {
+    if (command_.source.empty())
       return refuse("there is no source");
-    }
     command_.suffix = preprocessed(command_.source);
     if (command_.object.empty()) {
       const std::string name = command_.source.substr(command_.source.rfind('/') + 1);
@@ -220,9 +208,8 @@ class Reader {
           command_.preprocess.end(),
           {"-MF", dotted ? with_suffix(command_.object, "d") : command_.object + ".d"});
     }
-    if (depends_ && !names_target_) {
+    if (depends_ && !names_target_)
       command_.preprocess.insert(command_.preprocess.end(), {"-MQ", command_.object});
-    }
     command_.preprocess.push_back(command_.source);
     return command_;
   }
@@ -239,12 +226,10 @@ class Reader {
 }  // namespace
 
 bool is_allowed(string_view argument) {
-  if (is_one(kPlain, argument)) {
+  if (is_one(kPlain, argument))
     return true;
-  }
-  if (argument.size() < 3 || argument[0] != '-') {
+  if (argument.size() < 3 || argument[0] != '-')
     return false;
-  }
   const string_view rest = argument.substr(2);
   switch (argument[1]) {
     case 'O':

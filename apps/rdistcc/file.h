@@ -28,9 +28,8 @@ namespace rdma::rdistcc {
 // be written. Throws Failure (kSystem) that names the file and the next step.
 inline void reserve(const Descriptor& file, std::uint64_t length, const std::string& name) {
   const int error = posix_fallocate(file.number(), 0, static_cast<off_t>(length));
-  if (error != 0) {
+  if (error != 0)
     fail_file(name, error);
-  }
 }
 
 // The length of an open file in bytes. Throws Failure (kSystem).
@@ -47,9 +46,8 @@ class Mapping {
   // (kSystem).
   Mapping(const Descriptor& file, std::uint64_t length) {
     void* at = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
-    if (at == MAP_FAILED) {
+    if (at == MAP_FAILED)
       fail_errno("mmap of " + std::to_string(length) + " bytes");
-    }
     bytes_ = {static_cast<std::byte*>(at), length};
   }
   ~Mapping() { munmap(bytes_.data(), bytes_.size()); }
@@ -78,14 +76,12 @@ class Output {
       file_ = Descriptor(open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, kMode));
       named_ = static_cast<bool>(file_);
     }
-    if (!file_) {
+    if (!file_)
       fail_file(path, errno);
-    }
   }
   ~Output() {
-    if (named_) {
+    if (named_)
       unlink(temporary_.c_str());
-    }
   }
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
@@ -101,9 +97,8 @@ class Output {
     off_t at = 0;
     while (!bytes.empty()) {
       const ssize_t count = pwrite(file_.number(), bytes.data(), bytes.size(), at);
-      if (count < 0 && errno != EINTR) {
+      if (count < 0 && errno != EINTR)
         fail_file(path_, errno);
-      }
       if (count > 0) {
         bytes = bytes.subspan(static_cast<std::size_t>(count));
         at += count;
@@ -116,14 +111,12 @@ class Output {
       // A file without a name can't take the place of one that has it, so it gets another first.
       const std::string self = "/proc/self/fd/" + std::to_string(file_.number());
       unlink(temporary_.c_str());
-      if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+      if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) != 0)
         fail_file(path_, errno);
-      }
       named_ = true;
     }
-    if (rename(temporary_.c_str(), path_.c_str()) != 0) {
+    if (rename(temporary_.c_str(), path_.c_str()) != 0)
       fail_file(path_, errno);
-    }
     named_ = false;
   }
 

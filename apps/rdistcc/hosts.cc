@@ -35,9 +35,8 @@ std::optional<unsigned> number(std::string_view text) {
 Network::Bytes numeric(std::string host) {
   // As a socket that takes both families names a peer with IPv4.
   constexpr std::string_view kMapped = "::ffff:";
-  if (host.starts_with(kMapped) && host.find('.') != std::string::npos) {
+  if (host.starts_with(kMapped) && host.find('.') != std::string::npos)
     host.erase(0, kMapped.size());
-  }
   Network::Bytes result;
   for (const int family : {AF_INET, AF_INET6}) {
     if (inet_pton(family, host.c_str(), result.bytes.data()) == 1) {
@@ -86,14 +85,12 @@ Network::Network(std::string_view text) {
 
 bool Network::contains(const std::string& host) const {
   const Bytes address = numeric(host);
-  if (address.family != address_.family) {
+  if (address.family != address_.family)
     return false;
-  }
   for (unsigned bit = 0; bit < bits_; bit++) {
     const auto mask = static_cast<std::uint8_t>(0x80U >> bit % 8);
-    if (((address.bytes[bit / 8] ^ address_.bytes[bit / 8]) & mask) != 0) {
+    if (((address.bytes[bit / 8] ^ address_.bytes[bit / 8]) & mask) != 0)
       return false;
-    }
   }
   return true;
 }
@@ -101,9 +98,8 @@ bool Network::contains(const std::string& host) const {
 Slots::Slots() : Slots(own_directory()) {}
 
 Slots::Slots(std::string directory) : directory_(std::move(directory)) {
-  if (mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST) {
+  if (mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST)
     fail_errno(directory_);
-  }
   // In /tmp another user may have been first.
   struct stat status {};
   require(lstat(directory_.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
@@ -125,9 +121,8 @@ bool Slots::is_down(const Host& host) const {
 
 void Slots::mark_down(const Host& host) const {
   const Descriptor mark(open(file(host, "down").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-  if (mark) {
+  if (mark)
     futimens(mark.number(), nullptr);
-  }
 }
 
 std::optional<Slot> Slots::take(const std::vector<Host>& hosts,
@@ -142,14 +137,12 @@ std::optional<Slot> Slots::take(const std::vector<Host>& hosts,
   }
   for (unsigned number = 0; number < most; number++) {
     for (const Host* host : usable) {
-      if (number >= host->slots) {
+      if (number >= host->slots)
         continue;
-      }
       Descriptor held(
           open(file(*host, std::to_string(number)).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
-      if (held && flock(held.number(), LOCK_EX | LOCK_NB) == 0) {
+      if (held && flock(held.number(), LOCK_EX | LOCK_NB) == 0)
         return Slot{.host = host, .held = std::move(held)};
-      }
     }
   }
   return std::nullopt;

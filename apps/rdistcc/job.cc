@@ -17,9 +17,8 @@ constexpr std::uint64_t kFull = std::uint64_t{1} << 20;  // so few bytes are lef
 
 Descriptor open_file(const std::string& path, int flags) {
   Descriptor file(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!file) {
+  if (!file)
     fail_errno(path);
-  }
   return file;
 }
 
@@ -34,20 +33,15 @@ std::uint64_t nanoseconds_since(Clock::time_point begin) {
 
 // Why the request can't be fulfilled; empty if it can.
 std::string objection(const Request& request, const Rules& rules) {
-  if (!rules.compilers.contains(request.compiler)) {
+  if (!rules.compilers.contains(request.compiler))
     return "there is no compiler '" + request.compiler + "' for clients here";
-  }
-  if (request.suffix != "i" && request.suffix != "ii") {
+  if (request.suffix != "i" && request.suffix != "ii")
     return "the source is of no known kind";
-  }
-  if (request.source.length == 0 || request.source.length > rules.source_bytes) {
+  if (request.source.length == 0 || request.source.length > rules.source_bytes)
     return "the source has " + std::to_string(request.source.length) + " bytes";
-  }
-  for (const std::string& argument : request.arguments) {
-    if (!is_allowed(argument)) {
+  for (const std::string& argument : request.arguments)
+    if (!is_allowed(argument))
       return "the argument '" + argument + "' is not for clients";
-    }
-  }
   return {};
 }
 
@@ -59,9 +53,8 @@ class Job {
         request_(std::move(request)),
         directory_(rules.directory + "/" + std::string(kJobs) + "XXXXXX") {
     if (rules.user != static_cast<uid_t>(-1) &&
-        chown(directory_.path().c_str(), rules.user, rules.group) != 0) {
+        chown(directory_.path().c_str(), rules.user, rules.group) != 0)
       fail_errno(directory_.path());
-    }
   }
 
   // Returns true if the compiler has come to a verdict; if not the reply says why.
@@ -69,9 +62,8 @@ class Job {
     const Clock::time_point begin = Clock::now();
     fetch_source();
     reply_.reading = nanoseconds_since(begin);
-    if (!reply_.text.empty()) {
+    if (!reply_.text.empty())
       return false;
-    }
     const Clock::time_point compiling = Clock::now();
     run(stopping);
     reply_.compiling = nanoseconds_since(compiling);
@@ -82,9 +74,8 @@ class Job {
   std::string deliver() {
     reply_.kind = Reply::Kind::kCompiled;
     struct stat status {};
-    if (lstat(object().c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+    if (lstat(object().c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
       offer(object(), reply_.object, object_);
-    }
     offer(messages(), reply_.messages, messages_);
     reply_.registering = static_cast<std::uint64_t>(link_.statistics().registering.count());
     link_.send(reply_.to_bytes());
@@ -118,9 +109,8 @@ class Job {
     // The client can't write to it any more. A precompiled header is an image of the compiler's own
     // memory, which a client could have made to run what it likes.
     const std::string_view text(reinterpret_cast<const char*>(mapping.bytes().data()), length);
-    if (text.find("pch_preprocess") != std::string_view::npos) {
+    if (text.find("pch_preprocess") != std::string_view::npos)
       reply_.text = "the source names a precompiled header (pch_preprocess)";
-    }
   }
 
   void run(const std::atomic<bool>& stopping) {
@@ -203,15 +193,13 @@ std::string serve(Link& link, const Rules& rules, const std::atomic<bool>& stopp
   if (why.empty()) {
     try {
       Job job(link, rules, std::move(request));
-      if (job.compile(stopping)) {
+      if (job.compile(stopping))
         return job.deliver();
-      }
       why = job.why();
     } catch (const Failure& failure) {
       // Want of this host's, which the client is to know of.
-      if (failure.cause() != Cause::kSystem) {
+      if (failure.cause() != Cause::kSystem)
         throw;
-      }
       why = failure.what();
     }
   }

@@ -146,9 +146,8 @@ TEST_F(JobTest, SourceThatTricklesIsGivenUp) {
   EXPECT_TRUE(tell(Frame{.type = Frame::Type::kAnswer, .length = 1U << 20}.to_bytes()));
   const Deadline patience(seconds(5));
   while (daemon.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready &&
-         !patience.over()) {
+         !patience.over())
     tell(std::array{std::byte{' '}});
-  }
   EXPECT_FALSE(patience.over());
   shutdown(socket.number(), SHUT_RDWR);
   EXPECT_THROW(daemon.get(), Failure);

@@ -40,13 +40,11 @@ class Client {
     const Command command = read_command(line_);
     report_.source = command.source;
     report_.transport = name_of(transport_);
-    if (!command.local.empty()) {
+    if (!command.local.empty())
       run_here(command.local);
-    }
     const std::vector<Host> hosts = read_hosts(setting("RDISTCC_HOSTS", ""));
-    if (hosts.empty()) {
+    if (hosts.empty())
       run_here("RDISTCC_HOSTS names no host");
-    }
     std::optional<Slots> slots;
     try {
       slots.emplace();
@@ -55,29 +53,26 @@ class Client {
     }
     std::vector<const Host*> tried;
     std::optional<Slot> slot = slots->take(hosts, tried);
-    if (!slot) {
+    if (!slot)
       run_here("no host has a free slot, or all are down");
-    }
     const Descriptor preprocessed = preprocess_here(command);
     std::string why;
     for (; slot; slot = slots->take(hosts, tried)) {
       const std::string name = slot->host->address.text();
       try {
         const int status = distribute(command, *slot->host, transport_, preprocessed, report_);
-        if (status != 0) {
+        if (status != 0)
           run_here("the compiler of " + name + " ended with status " + std::to_string(status));
-        }
         say(command.source + " was compiled by " + name);
         report_.host = name;
         finish(0);
         return 0;
       } catch (const Elsewhere& failure) {
         why = of_host(*slot->host, failure.what());
-        if (failure.down || failure.amiss) {
+        if (failure.down || failure.amiss)
           std::cerr << "rdistcc: " << why << std::endl;
-        } else {
+        else
           say(why);
-        }
         if (failure.down) {
           // So that the same is said once in a while only.
           slots->mark_down(*slot->host);
@@ -91,9 +86,8 @@ class Client {
  private:
   Descriptor preprocess_here(const Command& command) {
     Descriptor file(memfd_create("preprocessed", MFD_CLOEXEC));
-    if (!file) {
+    if (!file)
       run_here(std::string("memfd_create: ") + std::strerror(errno));
-    }
     const Clock::time_point begin = Clock::now();
     const int status = preprocess(command, file);
     report_.preprocessing = Clock::now() - begin;
@@ -102,25 +96,22 @@ class Client {
       finish(status);
       std::exit(status);
     }
-    if (length_of(file) == 0) {
+    if (length_of(file) == 0)
       run_here("there is nothing to compile");
-    }
     return file;
   }
 
   void say(const std::string& what) const {
-    if (verbose_) {
+    if (verbose_)
       std::cerr << "rdistcc: " << what << std::endl;
-    }
   }
 
   void finish(int status) {
     report_.status = status;
     report_.whole = Clock::now() - begin_;
     const char* path = setting("RDISTCC_STATS", nullptr);
-    if (path != nullptr) {
+    if (path != nullptr)
       report_.append_to(path);
-    }
   }
 
   [[noreturn]] void run_here(const std::string& why) {
@@ -128,9 +119,8 @@ class Client {
     report_.why = why;
     finish(0);
     std::vector<char*> arguments;
-    for (std::string& argument : line_) {
+    for (std::string& argument : line_)
       arguments.push_back(argument.data());
-    }
     arguments.push_back(nullptr);
     execvp(arguments[0], arguments.data());
     std::cerr << "rdistcc: " << line_[0] << ": " << std::strerror(errno) << std::endl;

@@ -24,9 +24,8 @@ inline void fetch(Link& link, std::span<std::byte> into, const RemoteRegion& fro
   const Deadline deadline(limit);
   for (std::size_t at = 0; at < into.size(); at += kPiece) {
     link.read(*region, at, std::min(kPiece, into.size() - at), from, at);
-    if (at % (32 * kPiece) == 31 * kPiece) {
+    if (at % (32 * kPiece) == 31 * kPiece)
       link.flush(deadline.left());
-    }
   }
   link.flush(deadline.left());
 }
@@ -84,9 +83,8 @@ struct Request {
     MessageWriter writer;
     writer.number(kRelease).region(source).text(suffix).text(compiler);
     writer.number(static_cast<std::uint32_t>(arguments.size()));
-    for (const std::string& argument : arguments) {
+    for (const std::string& argument : arguments)
       writer.text(argument);
-    }
     return writer.take();
   }
   // Throws Failure (kProtocol).
@@ -99,9 +97,8 @@ struct Request {
     request.suffix = reader.text();
     request.compiler = reader.text();
     // Each takes four bytes at least, so a count that lies is found out before it costs memory.
-    for (auto left = reader.take<std::uint32_t>(); left > 0; left--) {
+    for (auto left = reader.take<std::uint32_t>(); left > 0; left--)
       request.arguments.push_back(reader.text());
-    }
     reader.end();
     return request;
   }

@@ -24,17 +24,14 @@ bool limit(int resource, std::uint64_t value) {
 // In the child, which may only make system calls: its parent has other threads.
 bool confine(const Confinement& to) {
   if (!limit(RLIMIT_CORE, 0) || !limit(RLIMIT_CPU, to.seconds) ||
-      !limit(RLIMIT_FSIZE, to.file_bytes) || !limit(RLIMIT_AS, to.memory_bytes)) {
+      !limit(RLIMIT_FSIZE, to.file_bytes) || !limit(RLIMIT_AS, to.memory_bytes))
     return false;
-  }
   if (to.user != static_cast<uid_t>(-1) &&
-      (setgroups(0, nullptr) != 0 || setgid(to.group) != 0 || setuid(to.user) != 0)) {
+      (setgroups(0, nullptr) != 0 || setgid(to.group) != 0 || setuid(to.user) != 0))
     return false;
-  }
   // As the user, who may have no way to it.
-  if (chdir(to.directory.c_str()) != 0) {
+  if (chdir(to.directory.c_str()) != 0)
     return false;
-  }
   const int nothing = open("/dev/null", O_RDONLY);
   return nothing >= 0 && dup2(nothing, STDIN_FILENO) == STDIN_FILENO &&
          prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
@@ -52,13 +49,11 @@ bool keep(pid_t starter) {
   struct sigaction all {};
   all.sa_handler = [](int) { kill(0, SIGKILL); };
   if (setpgid(0, 0) != 0 || sigaction(SIGTERM, &all, nullptr) != 0 ||
-      prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != starter) {
+      prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != starter)
     return false;
-  }
   const pid_t program = _Fork();
-  if (program == 0) {
+  if (program == 0)
     return signal(SIGTERM, SIG_DFL) != SIG_ERR;
-  }
   // Among the starter's descriptors are the connections of its other jobs.
   close_range(0, ~0U, 0);
   int raw = 0;
@@ -85,41 +80,35 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 Process::Process(const Start& start) : group_(start.confinement.has_value()) {
   const std::vector<char*> arguments = pointers(start.command);
   std::vector<std::string> words;
-  if (start.confinement) {
+  if (start.confinement)
     words = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TMPDIR=" + start.confinement->directory};
-  }
   const std::vector<char*> environment = pointers(words);
   const pid_t starter = getpid();
   pid_ = fork();
-  if (pid_ < 0) {
+  if (pid_ < 0)
     fail_errno("fork");
-  }
   if (pid_ == 0) {
     sigset_t none;
     sigemptyset(&none);
     if (sigprocmask(SIG_SETMASK, &none, nullptr) != 0 ||
         (start.output >= 0 && dup2(start.output, STDOUT_FILENO) < 0) ||
         (start.error >= 0 && dup2(start.error, STDERR_FILENO) < 0) ||
-        (start.confinement && !(keep(starter) && confine(*start.confinement)))) {
+        (start.confinement && !(keep(starter) && confine(*start.confinement))))
       _exit(kCannotRun);
-    }
-    if (start.confinement) {
+    if (start.confinement)
       execve(arguments[0], arguments.data(), environment.data());
-    } else {
+    else
       execvp(arguments[0], arguments.data());
-    }
     _exit(kCannotRun);
   }
   descriptor_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
 }
 
 Process::~Process() {
-  if (ended_) {
+  if (ended_)
     return;
-  }
-  if (group_) {
+  if (group_)
     kill(-pid_, SIGKILL);
-  }
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
 }
@@ -129,17 +118,15 @@ bool Process::wait(std::chrono::milliseconds limit) {
     require(static_cast<bool>(descriptor_),
             "pidfd_open: this needs Linux 5.3 and a free descriptor");
     pollfd end{.fd = descriptor_.number(), .events = POLLIN, .revents = 0};
-    if (poll(&end, 1, static_cast<int>(limit.count())) <= 0) {
+    if (poll(&end, 1, static_cast<int>(limit.count())) <= 0)
       return false;
-    }
     if (group_) {
       // What it has left behind; before waitpid(), after which the number may be another's.
       kill(-pid_, SIGKILL);
     }
     int raw = 0;
-    if (waitpid(pid_, &raw, 0) != pid_) {
+    if (waitpid(pid_, &raw, 0) != pid_)
       fail_errno("waitpid");
-    }
     ended_ = true;
     status_ = status_of(raw);
   }

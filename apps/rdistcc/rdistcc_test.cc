@@ -21,9 +21,8 @@ namespace {
 
 std::string join(const Arguments& words) {
   std::string text;
-  for (const std::string& word : words) {
+  for (const std::string& word : words)
     text += (text.empty() ? "" : " ") + word;
-  }
   return text;
 }
 
@@ -105,9 +104,8 @@ TEST(Allowed, OptionsOfCompilation) {
              "-std=c++20 -pedantic -pipe -m32 -march=x86-64-v2 -mno-sse -mcmodel=kernel -fPIC "
              "-fno-strict-aliasing -fstack-protector-strong -fvisibility=hidden "
              "-fmacro-prefix-map=./= -fsanitize=address,undefined -flto -pg "
-             "--param=ssp-buffer-size=4")) {
+             "--param=ssp-buffer-size=4"))
     EXPECT_TRUE(is_allowed(option)) << option;
-  }
 }
 
 // Each of these would run a program, read or write a file, or make another object than here.
@@ -127,9 +125,8 @@ TEST(Allowed, NothingElse) {
              "-include -imacros -isystem -iplugindir=/tmp -dumpdir -dumpbase -aux-info -save-temps "
              "-T/tmp/x -L/tmp -lx -march=native -mtune=native -gsplit-dwarf --sysroot=/tmp --param "
              "--param=x=/tmp -std=/tmp -no-canonical-prefixes -### -v --help -print-file-name=x "
-             "-time -Q -mabi=/../x -pass-exit-codes -static -shared -Ofast/../x")) {
+             "-time -Q -mabi=/../x -pass-exit-codes -static -shared -Ofast/../x"))
     EXPECT_FALSE(is_allowed(option)) << option;
-  }
 }
 
 TEST(Hosts, AddressesAndSlots) {
@@ -144,9 +141,8 @@ TEST(Hosts, AddressesAndSlots) {
 
 TEST(Hosts, WrongOnes) {
   for (const char* text : {"10.0.0.1", "10.0.0.1:3640/0", "10.0.0.1:3640/x", "10.0.0.1:3640/257",
-                           "10.0.0.1:3640/-1", "/4", "a:1 b"}) {
+                           "10.0.0.1:3640/-1", "/4", "a:1 b"})
     EXPECT_THROW(read_hosts(text), Failure) << text;
-  }
 }
 
 TEST(Hosts, AreNamedOnceInAMessage) {
@@ -176,9 +172,8 @@ TEST(Network, Contains) {
 
 TEST(Network, WrongOnes) {
   for (const char* text : {"", "10.0.0.0/33", "fd00::/129", "10.0.0.0/", "10.0.0.0/x",
-                           "10.0.0.0/-1", "host", "/0", "10.0.0/8"}) {
+                           "10.0.0.0/-1", "host", "/0", "10.0.0/8"})
     EXPECT_THROW(Network{text}, Failure) << text;
-  }
 }
 
 Request some_request() {
@@ -207,15 +202,13 @@ TEST(Message, ReplyComesBack) {
 // Whatever is cut off, added or changed is an error, and never more than that.
 TEST(Message, CutOffOrTooLong) {
   auto bytes = some_request().to_bytes();
-  for (std::size_t length = 0; length < bytes.size(); length++) {
+  for (std::size_t length = 0; length < bytes.size(); length++)
     EXPECT_THROW(Request::from_bytes(std::span(bytes).first(length)), Failure) << length;
-  }
   bytes.push_back({});
   EXPECT_THROW(Request::from_bytes(bytes), Failure);
   bytes = Reply().to_bytes();
-  for (std::size_t length = 0; length < bytes.size(); length++) {
+  for (std::size_t length = 0; length < bytes.size(); length++)
     EXPECT_THROW(Reply::from_bytes(std::span(bytes).first(length)), Failure) << length;
-  }
 }
 
 TEST(Message, AnyByteChanged) {

@@ -47,18 +47,16 @@ void find_compilers(Options& options) {
     const std::string path = "/usr/bin/" + name;
     require(!name.empty() && name.find('/') == std::string::npos, Cause::kInput, "'", name,
             "' is no name of a compiler");
-    if (access(path.c_str(), X_OK) == 0) {
+    if (access(path.c_str(), X_OK) == 0)
       options.rules.compilers[name] = path;
-    }
   }
   require(!options.rules.compilers.empty(), Cause::kInput, "none of ", options.compilers,
           " is in /usr/bin; install a compiler, or name one by --compilers");
 }
 
 void find_user(Options& options) {
-  if (geteuid() != 0) {
+  if (geteuid() != 0)
     return;
-  }
   const passwd* found = getpwnam(options.user.c_str());
   require(found != nullptr && found->pw_uid != 0, Cause::kInput, "'", options.user,
           "' is no user that compilers may run as; name one by --user");
@@ -97,9 +95,8 @@ void read_options(CLI::App& app, Options& options) {
   app.final_callback([&] {
     require(!options.allow.empty(), "nobody may ask: name who may, as --allow 10.0.0.0/24",
             Cause::kInput);
-    if (options.rules.directory.empty()) {
+    if (options.rules.directory.empty())
       options.rules.directory = "/dev/shm/rdistccd-" + std::to_string(options.listen.port);
-    }
     find_compilers(options);
     find_user(options);
   });
@@ -110,14 +107,12 @@ class Made {
  public:
   explicit Made(std::string path) : path_(std::move(path)) {
     made_ = mkdir(path_.c_str(), 0711) == 0;
-    if (!made_ && errno != EEXIST) {
+    if (!made_ && errno != EEXIST)
       fail_errno(path_ + " can't be made, name another by --dir");
-    }
   }
   ~Made() {
-    if (made_) {
+    if (made_)
       rmdir(path_.c_str());
-    }
   }
   Made(const Made&) = delete;
   Made& operator=(const Made&) = delete;
@@ -132,9 +127,8 @@ class Made {
 Descriptor take_directory(const std::string& path) {
   Descriptor held(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   struct stat status {};
-  if (!held || fstat(held.number(), &status) != 0) {
+  if (!held || fstat(held.number(), &status) != 0)
     fail_errno(path + " can't be used, name another by --dir");
-  }
   require(status.st_uid == geteuid(), Cause::kSystem, path,
           " is another user's; name another by --dir");
   require(flock(held.number(), LOCK_EX | LOCK_NB) == 0, Cause::kSystem, path,
@@ -147,9 +141,8 @@ Descriptor take_directory(const std::string& path) {
     require(name.starts_with(kJobs), Cause::kInput, path, " has ", name,
             " in it, which is no daemon's; name another by --dir");
   }
-  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+  for (const auto& entry : std::filesystem::directory_iterator(path))
     std::filesystem::remove_all(entry.path());
-  }
   return held;
 }
 
@@ -170,9 +163,8 @@ class Daemon {
     while (sigtimedwait(&signals, nullptr, &now) <= 0) {
       std::unique_ptr<Link> link = listener->accept(kLook);
       threads_.remove_if([](const Worker& worker) { return worker.done->load(); });
-      if (link != nullptr && threads_.size() < options_.jobs + kRefusals) {
+      if (link != nullptr && threads_.size() < options_.jobs + kRefusals)
         begin(std::move(link));
-      }
     }
     stopping_ = true;
     log("ending");
@@ -192,9 +184,8 @@ class Daemon {
   bool admits(const Address& peer) {
     const bool allowed = std::ranges::any_of(
         options_.allow, [&](const Network& network) { return network.contains(peer.host); });
-    if (!allowed) {
+    if (!allowed)
       log(peer.host + " is not allowed (--allow)");
-    }
     return allowed;
   }
 
@@ -222,9 +213,8 @@ class Daemon {
     } catch (const std::exception& failure) {
       log(peer + ": " + failure.what());
     }
-    if (room) {
+    if (room)
       free_.release();
-    }
   }
 
   void log(const std::string& line) {

@@ -56,9 +56,8 @@ int guarded(const char* call, Action action) {
 template <typename Function>
 Function* behind(const char* name, Function* /* ours */) {
   void* found = dlsym(RTLD_NEXT, ("P" + std::string(name)).c_str());
-  if (found == nullptr) {
+  if (found == nullptr)
     end(name, "no MPI library has this function: load libonesided.so before a program of MPI");
-  }
   return reinterpret_cast<Function*>(found);
 }
 
@@ -70,9 +69,8 @@ Function* behind(const char* name, Function* /* ours */) {
 template <typename Function, typename Arguments, typename Action>
 int on(const char* call, Function* ours, const Arguments& arguments, Action action) {
   const auto found = layer().windows.find(std::get<MPI_Win>(arguments));
-  if (found == layer().windows.end()) {
+  if (found == layer().windows.end())
     return std::apply(behind(call, ours), arguments);
-  }
   return guarded(call, [&] { action(*found->second); });
 }
 
@@ -91,9 +89,8 @@ int begun(int status) {
 // `memory` is where the address of a new window's is.
 int made(const char* call, int status, void* const* memory, MPI_Aint size, int unit,
          MPI_Comm communicator, MPI_Win* window) {
-  if (status != MPI_SUCCESS) {
+  if (status != MPI_SUCCESS)
     return status;
-  }
   return guarded(call, [&] {
     const std::span bytes(static_cast<std::byte*>(*memory), static_cast<std::size_t>(size));
     layer().windows[*window] = std::make_unique<Window>(*layer().world, communicator, bytes, unit);
@@ -173,9 +170,8 @@ CARRIED(MPI_Put,
          int target_count, MPI_Datatype target_type, MPI_Win window),
         (from, count, type, rank, offset, target_count, target_type, window), {
           const Values values = same(from, count, type, target_count, target_type);
-          if (rank != MPI_PROC_NULL) {
+          if (rank != MPI_PROC_NULL)
             ours.put(values, {rank, offset});
-          }
         })
 
 CARRIED(MPI_Get,
@@ -183,9 +179,8 @@ CARRIED(MPI_Get,
          MPI_Datatype target_type, MPI_Win window),
         (into, count, type, rank, offset, target_count, target_type, window), {
           const Values values = same(into, count, type, target_count, target_type);
-          if (rank != MPI_PROC_NULL) {
+          if (rank != MPI_PROC_NULL)
             ours.get(values, {rank, offset});
-          }
         })
 
 CARRIED(MPI_Accumulate,
@@ -193,9 +188,8 @@ CARRIED(MPI_Accumulate,
          int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win window),
         (from, count, type, rank, offset, target_count, target_type, op, window), {
           const Values values = same(from, count, type, target_count, target_type);
-          if (rank != MPI_PROC_NULL && op != MPI_NO_OP) {
+          if (rank != MPI_PROC_NULL && op != MPI_NO_OP)
             ours.accumulate(values, {nullptr, 0, type}, {rank, offset}, op);
-          }
         })
 
 CARRIED(MPI_Get_accumulate,
@@ -209,9 +203,8 @@ CARRIED(MPI_Get_accumulate,
           const Values values = op == MPI_NO_OP
                                     ? Values{nullptr, 0, target_type}
                                     : same(from, count, type, target_count, target_type);
-          if (rank != MPI_PROC_NULL) {
+          if (rank != MPI_PROC_NULL)
             ours.accumulate(values, there, {rank, offset}, op);
-          }
         })
 
 CARRIED(
@@ -219,30 +212,26 @@ CARRIED(
     (const void* from, void* before, MPI_Datatype type, int rank, MPI_Aint offset, MPI_Op op,
      MPI_Win window),
     (from, before, type, rank, offset, op, window), {
-      if (rank != MPI_PROC_NULL) {
+      if (rank != MPI_PROC_NULL)
         ours.accumulate({const_cast<void*>(from), 1, type}, {before, 1, type}, {rank, offset}, op);
-      }
     })
 
 CARRIED(MPI_Compare_and_swap,
         (const void* desired, const void* expected, void* before, MPI_Datatype type, int rank,
          MPI_Aint offset, MPI_Win window),
         (desired, expected, before, type, rank, offset, window), {
-          if (rank != MPI_PROC_NULL) {
+          if (rank != MPI_PROC_NULL)
             ours.compare_swap(expected, desired, before, type, {rank, offset});
-          }
         })
 
 CARRIED(MPI_Win_lock, (int kind, int rank, int assertion, MPI_Win window),
         (kind, rank, assertion, window), {
-          if (rank != MPI_PROC_NULL) {
+          if (rank != MPI_PROC_NULL)
             ours.lock(rank, kind == MPI_LOCK_EXCLUSIVE);
-          }
         })
 CARRIED(MPI_Win_unlock, (int rank, MPI_Win window), (rank, window), {
-  if (rank != MPI_PROC_NULL) {
+  if (rank != MPI_PROC_NULL)
     ours.unlock(rank);
-  }
 })
 CARRIED(MPI_Win_fence, (int assertion, MPI_Win window), (assertion, window), ours.synchronize())
 CARRIED(MPI_Win_lock_all, (int assertion, MPI_Win window), (assertion, window), ours.lock_all())

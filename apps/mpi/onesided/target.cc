@@ -61,9 +61,8 @@ class LinkTarget : public Target {
       // Its answer says that what was written before it has been placed.
       link_.read(*copies_region_, 0, kConfirm, words_, 0);
     }
-    if (written_ || !wanted_.empty() || !regions_.empty()) {
+    if (written_ || !wanted_.empty() || !regions_.empty())
       link_.flush();
-    }
     for (const Wanted& wanted : wanted_) {
       std::copy_n(copies_.begin() + static_cast<std::ptrdiff_t>(wanted.at), wanted.bytes.size(),
                   wanted.bytes.begin());
@@ -115,9 +114,8 @@ class LinkTarget : public Target {
 
   // Room for a copy; flushes if there is none left.
   std::size_t copy_room(std::size_t length) {
-    if (copies_.size() - used_ < length) {
+    if (copies_.size() - used_ < length)
       flush();
-    }
     return std::exchange(used_, used_ + length);
   }
 
@@ -141,9 +139,8 @@ constexpr std::uint64_t kAlone = 1ULL << 63;
 template <typename Taken>
 void take(Taken taken) {
   constexpr std::chrono::microseconds kLongest{2000};
-  for (std::chrono::microseconds pause{20}; !taken(); pause = std::min(pause * 2, kLongest)) {
+  for (std::chrono::microseconds pause{20}; !taken(); pause = std::min(pause * 2, kLongest))
     std::this_thread::sleep_for(pause);
-  }
 }
 
 }  // namespace
@@ -155,27 +152,23 @@ void Target::check(std::size_t length, std::uint64_t offset) const {
 
 void Target::put(std::span<const std::byte> bytes, std::uint64_t offset) {
   check(bytes.size(), offset);
-  if (!bytes.empty()) {
+  if (!bytes.empty())
     write(bytes, offset);
-  }
 }
 
 void Target::get(std::span<std::byte> bytes, std::uint64_t offset) {
   check(bytes.size(), offset);
-  if (!bytes.empty()) {
+  if (!bytes.empty())
     read(bytes, offset);
-  }
 }
 
 void Target::lock(bool alone) {
   take([&] {
-    if (alone) {
+    if (alone)
       return compare_swap(Word::kLock, 0, kAlone) == 0;
-    }
     const bool shared = (fetch_add(Word::kLock, 1) & kAlone) == 0;
-    if (!shared) {
+    if (!shared)
       unlock(false);
-    }
     return shared;
   });
 }

@@ -33,17 +33,15 @@ struct Greeting {
 
 // The numeric IPv4 addresses of this host that may have an RDMA device.
 std::vector<std::string> addresses() {
-  if (const char* wanted = std::getenv("ONESIDED_ADDRESS"); wanted != nullptr) {
+  if (const char* wanted = std::getenv("ONESIDED_ADDRESS"); wanted != nullptr)
     return {wanted};
-  }
   ifaddrs* list = nullptr;
   must(getifaddrs(&list), "cannot list this host's addresses");
   std::vector<std::string> found;
   for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
     const bool up = (at->ifa_flags & IFF_UP) != 0 && (at->ifa_flags & IFF_LOOPBACK) == 0;
-    if (at->ifa_addr != nullptr && at->ifa_addr->sa_family == AF_INET && up) {
+    if (at->ifa_addr != nullptr && at->ifa_addr->sa_family == AF_INET && up)
       found.push_back(Address::of(at->ifa_addr).host);
-    }
   }
   freeifaddrs(list);
   return found;
@@ -55,9 +53,8 @@ std::unique_ptr<Listener> listen() {
     try {
       return Listener::listen(Transport::kRdma, Address{host, 0});
     } catch (const Failure& failure) {
-      if (failure.cause() != Cause::kDevice) {
+      if (failure.cause() != Cause::kDevice)
         throw;
-      }
       why = failure;
     }
   }
@@ -73,9 +70,8 @@ Card card_of(const Listener& listener) {
   std::ranges::copy(address.host, card.host.begin());
   card.port = address.port;
   if (getrandom(card.secret.data(), card.secret.size(), 0) !=
-      static_cast<ssize_t>(card.secret.size())) {
+      static_cast<ssize_t>(card.secret.size()))
     fail_errno("no random bytes");
-  }
   return card;
 }
 
@@ -109,13 +105,11 @@ std::pair<int, std::unique_ptr<Link>> answer(Listener& listener, const Card& own
   while (!deadline.over()) {
     std::unique_ptr<Link> link =
         listener.accept(std::chrono::milliseconds(deadline.milliseconds()));
-    if (link == nullptr) {
+    if (link == nullptr)
       break;
-    }
     const std::optional<Greeting> greeting = greeting_of(*link);
-    if (greeting && greeting->secret == own.secret) {
+    if (greeting && greeting->secret == own.secret)
       return {greeting->rank, std::move(link)};
-    }
   }
   throw Failure(Cause::kTimeout,
                 "a rank did not connect within 30 s: does a firewall hold back "
@@ -141,9 +135,8 @@ World::World() {
             "a rank connected that was not expected", Cause::kProtocol);
     links_[static_cast<std::size_t>(rank)] = std::move(link);
   }
-  for (int above = rank_ + 1; above < size; above++) {
+  for (int above = rank_ + 1; above < size; above++)
     links_[static_cast<std::size_t>(above)] = call(cards[static_cast<std::size_t>(above)], rank_);
-  }
 }
 
 }  // namespace rdma::onesided
