@@ -75,19 +75,17 @@ void run(const CommandLine& line) {
   Report report(rank == 0 ? line.json : "");
   const World world(rank, size, report);
   for (const Options& options : line.experiments) {
-    for (const Experiment& experiment : kExperiments) {
-      if (experiment.name != options.experiment)
-        continue;
-      if (rank == 0)
-        std::cerr << "mpibench: " << experiment.name << ": " << experiment.what << '\n';
-      world.barrier();
-      const Traffic before = traffic("/sys/class/net", line.devices);
-      experiment.run(options, world);
-      world.barrier();
-      const Traffic during = traffic("/sys/class/net", line.devices) - before;
-      world.write("traffic", "of", experiment.name, "device_bytes", during.device_bytes,
-                  "interface_bytes", during.interface_bytes);
-    }
+    const Experiment& experiment =
+        *std::ranges::find(kExperiments, options.experiment, &Experiment::name);
+    if (rank == 0)
+      std::cerr << "mpibench: " << experiment.name << ": " << experiment.what << '\n';
+    world.barrier();
+    const Traffic before = traffic("/sys/class/net", line.devices);
+    experiment.run(options, world);
+    world.barrier();
+    const Traffic during = traffic("/sys/class/net", line.devices) - before;
+    world.write("traffic", "of", experiment.name, "device_bytes", during.device_bytes,
+                "interface_bytes", during.interface_bytes);
   }
 }
 

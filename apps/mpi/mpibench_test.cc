@@ -8,6 +8,7 @@
 #include "pattern.h"
 #include "report.h"
 #include "statistics.h"
+#include "temporary_folder.h"
 
 namespace rdma::mpibench {
 namespace {
@@ -204,7 +205,6 @@ TEST(Pattern, tells_messages_apart) {
 class TrafficTest : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::temp_directory_path() / ("traffic." + std::to_string(getpid()));
     put("class/net/lo/address", "00:00:00:00:00:00");
     put("class/net/lo/statistics/rx_bytes", "1000000");
     put("class/net/eth0/address", "02:00:00:00:00:01");
@@ -213,7 +213,6 @@ class TrafficTest : public testing::Test {
     device("weft0", "0200:0000:0001:0000:0000:0000:0000:0000", "3", "4");
     device("weft1", "0200:0000:0002:0000:0000:0000:0000:0000", "500", "600");
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   void put(const std::string& file, const std::string& text) const {
     fs::create_directories((root_ / file).parent_path());
@@ -228,7 +227,8 @@ class TrafficTest : public testing::Test {
 
   Traffic count() const { return traffic(root_ / "class/net", root_ / "class/infiniband"); }
 
-  fs::path root_;
+  const TemporaryFolder folder_;
+  const fs::path root_ = folder_.path();
 };
 
 TEST_F(TrafficTest, this_hosts_devices_alone_count) {

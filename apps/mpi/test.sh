@@ -29,9 +29,6 @@ launched() {
 # field NAME REGEX: a number of the last result that matches.
 field() { grep -E -- "$2" /run/mpi | tail -n 1 | grep -oE "\"$1\": [0-9.]+" | grep -oE '[0-9.]+$'; }
 
-# lines N TEXT: has TEXT so many results, without those of the traffic?
-lines() { (($(grep -c '^{"experiment": "[^t]' <<<"$2") == $1)); }
-
 # heard TRANSPORT HOSTS ARGUMENT...: the same, and tells what it said.
 # shellcheck disable=SC2317 # by name, from complains
 heard() {
@@ -43,11 +40,11 @@ heard() {
 
 # measured_by TRANSPORT RESULTS EXPERIMENT...: all experiments are right, and so many results are there.
 measured_by() {
-	local transport=$1 results=$2
+	local transport=$1 results=$2 # without those of the traffic
 	shift 2
 	if ! launched "$transport" host-A,host-B --devices "$devices" "$@"; then
 		not_ok "$transport: $1 and what follows" "launch failed" "$said" 20
-	elif ! lines "$results" "$said"; then
+	elif (($(grep -c '^{"experiment": "[^t]' /run/mpi) != results)); then
 		not_ok "$transport: $1 and what follows" "there are not $results results" "$said" 40
 	else
 		ok "$transport: $1 and what follows, $results results, each checked"
@@ -153,30 +150,27 @@ complains "one rank" "it takes two" heard tcp host-A latency
 complains "a full disk: where the results are is said" "cannot write to /dev/full.*standard output" \
 	heard tcp host-A,host-B --json /dev/full latency --sizes 1 --rounds 2
 
-# A rank that is killed: mpirun ends the others, and says which.
-("$agent" host-A timeout -k 5 $((60 * ${WEFT_PATIENCE:-1})) "$launch" --agent "$agent" --transport hybrid host-A,host-B \
-	onesided --sizes 8 --rounds 1000000 -- latency --rounds 1000000 >/run/killed 2>&1 </dev/null; echo $? >/run/killed.status) &
+# endless [WORD...]: begins a run without an end, by WORDs before its command; sets $launcher.
+endless() {
+	: >/run/killed
+	"$@" "$agent" host-A timeout --foreground -k 5 $((60 * ${WEFT_PATIENCE:-1})) "$launch" --agent "$agent" --transport hybrid \
+		host-A,host-B onesided --sizes 8 --rounds 1000000 -- latency --rounds 1000000 >/run/killed 2>&1 </dev/null &
+	launcher=$!
+	wait_for 40 grep -qs "^mpibench: onesided" /run/killed
+}
 # shellcheck disable=SC2317 # by name, from wait_for
 gone() { ! pgrep -x mpibench >/dev/null; }
-# shellcheck disable=SC2317
-began() { grep -qs "^mpibench: onesided" /run/killed; }
-# The ranks of this lab: there are no others.
-one() { pgrep -nx mpibench; }
-if wait_for 40 began && pid=$(one) && kill -KILL "$pid" && wait_for 30 [ -s /run/killed.status ]; then
-	grep -qE 'signal 9|peer ended the connection' /run/killed && [[ $(</run/killed.status) != 0 ]] && wait_for 10 gone
-	judge $? "a rank that is killed: the others end, and it is said why" "status $(</run/killed.status)" "$(</run/killed)"
-else
-	not_ok "a rank that is killed: the others end, and it is said why" "it did not begin, or did not end within 30 s" "$(</run/killed)"
-fi
-wait $!
+
+# A rank that is killed, of this lab's, the only ones: mpirun ends the others, and says which.
+endless && kill -KILL "$(pgrep -nx mpibench)" && wait_for 30 ended $launcher
+in_time=$? status=0
+wait $launcher || status=$?
+((in_time == 0 && status)) && grep -qE 'signal 9|peer ended the connection' /run/killed && wait_for 10 gone
+judge $? "a rank that is killed: the others end, and it is said why" "status $status, begun and ended in time: $in_time" "$(</run/killed)"
 
 # Ctrl-C, for which a process in the background is deaf unless it is told otherwise.
-: >/run/killed
-setsid env --default-signal=INT "$agent" host-A timeout --foreground $((60 * ${WEFT_PATIENCE:-1})) "$launch" --agent "$agent" \
-	--transport hybrid host-A,host-B onesided --sizes 8 --rounds 1000000 -- latency >/run/killed 2>&1 </dev/null &
-launcher=$!
 status=0
-wait_for 40 began && kill -INT -- "-$launcher"
+endless setsid env --default-signal=INT && kill -INT -- "-$launcher"
 wait $launcher || status=$?
 ((status == 130)) && grep -q '^launch: interrupted' /run/killed && wait_for 10 gone
 judge $? "Ctrl-C ends all ranks, and it is said" "status $status" "$(</run/killed)"
