@@ -40,26 +40,16 @@ heard() {
 
 # measured_by TRANSPORT RESULTS EXPERIMENT...: all experiments are right, and so many results are there.
 measured_by() {
-	local transport=$1 results=$2 # without those of the traffic
-	shift 2
-	if ! launched "$transport" host-A,host-B --devices "$devices" "$@"; then
-		not_ok "$transport: $1 and what follows" "launch failed" "$said" 20
-	elif (($(grep -c '^{"experiment": "[^t]' /run/mpi) != results)); then
-		not_ok "$transport: $1 and what follows" "there are not $results results" "$said" 40
-	else
-		ok "$transport: $1 and what follows, $results results, each checked"
-	fi
+	launched "$1" host-A,host-B --devices "$devices" "${@:3}" && (($(grep -c '^{"experiment": "[^t]' /run/mpi) == $2))
+	judge $? "$1: $3 and what follows, $2 results, each checked" "launch failed, or there are not so many, without the traffic" "$said" 40
 }
 
 # carried NAME FIELD LEAST MOST EXPERIMENT: what the counters said of an experiment of the last run.
 carried() {
 	local bytes
 	bytes=$(field "$2" "\"of\": \"$5\"")
-	if [[ -n $bytes ]] && ((bytes >= $3 && bytes <= $4)); then
-		ok "$1 ($bytes bytes)"
-	else
-		not_ok "$1" "$2 of $5 is ${bytes:-not told}, and not from $3 to $4"
-	fi
+	[[ -n $bytes ]] && ((bytes >= $3 && bytes <= $4))
+	judge $? "$1 ($bytes bytes)" "$2 of $5 is ${bytes:-not told}, and not from $3 to $4"
 }
 any=1000000000
 
@@ -68,11 +58,8 @@ carried "hybrid: messages go by sockets alone" device_bytes 0 0 latency
 carried "hybrid: messages go by sockets" interface_bytes 1800000 $any latency
 carried "hybrid: one-sided calls go by Weft" device_bytes 1000000 $any onesided
 two_sided=$(($(field interface_bytes '"of": "onesided"') - $(field device_bytes '"of": "onesided"')))
-if ((two_sided < 300000)); then
-	ok "hybrid: little else than what Weft sent was on the wire ($two_sided bytes, frames' headers included)"
-else
-	not_ok "hybrid: little else than what Weft sent was on the wire" "$two_sided bytes were"
-fi
+((two_sided < 300000))
+judge $? "hybrid: little else than what Weft sent was on the wire ($two_sided bytes, frames' headers included)" "it is too much"
 measured_by tcp 8 latency --sizes 64 --rounds 4 -- bandwidth --sizes 4096 --rounds 8 -- logp --sizes 64 --rounds 4 -- \
 	posted --lengths 0,16 --sizes 16 --rounds 4 -- unexpected --lengths 16 --sizes 16 --rounds 4 -- \
 	overlap --operation send --compute sleep --sizes 65536 --rounds 4 -- onesided --operation put --sizes 8 --rounds 4
@@ -117,21 +104,12 @@ operation MPI_Accumulate: the operation is none for this type
 END
 
 # Weft over SCTP: the same calls, over associations.
-over() {
-	local device
-	for device in weft0 weft1; do
-		echo "$1" >/sys/class/infiniband/$device/weft/transport || return
-	done
-}
 sctp_packets() { on_a sed -n 's/^SctpOutSCTPPacks[[:space:]]*//p' /proc/net/sctp/snmp; }
 modprobe -q sctp
 before=$(sctp_packets)
-if over sctp && launched hybrid host-A,host-B onesided --sizes 8,16384 --rounds 2; then
-	check "hybrid: one-sided calls go by SCTP where Weft does" [ $(($(sctp_packets) - before)) -ge 40 ]
-else
-	not_ok "hybrid: one-sided calls go by SCTP where Weft does" "launch failed" "$said" 20
-fi
-over tcp
+each transport sctp && launched hybrid host-A,host-B onesided --sizes 8,16384 --rounds 2 && (($(sctp_packets) - before >= 40))
+judge $? "hybrid: one-sided calls go by SCTP where Weft does" "launch failed, or it were $(($(sctp_packets) - before)) packets" "$said" 20
+each transport tcp
 
 complains "a wrong size" "takes whole numbers from 0 to" "$bench" latency --sizes 1k
 complains "no experiment" "an experiment is missing" "$bench"

@@ -45,17 +45,9 @@ gone() { ! ls -d "$work"/daemon/jobs/job-* 2>/dev/null; }
 # same NAME COUNT COMMAND...: COMMAND succeeds, and COUNT jobs were done elsewhere.
 same() {
 	local name=$1 count=$2 status=0 said
-	shift 2
-	said=$("$@" 2>&1) || status=$?
-	if ((status != 0)); then
-		explain "$said"
-		not_ok "$name" "status $status" "$(<$work/daemon.log)"
-	elif (($(far) != count)); then
-		explain "$said"
-		not_ok "$name" "$(far) jobs were done elsewhere, not $count" "$(<$work/stats)"
-	else
-		ok "$name"
-	fi
+	said=$("${@:3}" 2>&1) || status=$?
+	((status == 0 && $(far) == count))
+	judge $? "$name" "status $status, $(far) jobs were done elsewhere, not $count" "$said"$'\n'"$(cat $work/daemon.log $work/stats)" 45
 }
 
 for name in one two three; do
@@ -175,22 +167,20 @@ refused "rdistcc without a command" "rdistcc: a compiler's command is missing" 5
 refused "an option of rdistcc that there is not" "rdistcc: there is no option '--port'" 5 "$built/rdistcc" --port 1
 refused "an option of rdistccd that there is not" "^rdistccd: .*not expected: --port.*; see rdistccd --help" 5 \
 	"$built/rdistccd" --port 1
-said_unknown() { RDISTCC_HOSTS=nowhere.invalid:1 compile -O2 -c one.c 2>&1 | grep "^rdistcc: there is no host 'nowhere.invalid'"; }
-check "a host without an address is said" said_unknown
+RDISTCC_HOSTS=nowhere.invalid:1 says "a host without an address is said" "^rdistcc: there is no host 'nowhere.invalid'" \
+	compile -O2 -c one.c
 
 # limited HOST COMMAND...: as an ordinary user, who may lock 64 KiB of memory.
 # shellcheck disable=SC2016 # for the shell below
 limited() {
-	local host=$1
-	shift
-	ip netns exec "$host" setpriv --reuid=65534 --regid=65534 --clear-groups env XDG_RUNTIME_DIR= RDISTCC_STATS= \
-		bash -c 'ulimit -l 64 && exec "$@"' _ "$@"
+	ip netns exec "$1" setpriv --reuid=65534 --regid=65534 --clear-groups env XDG_RUNTIME_DIR= RDISTCC_STATS= \
+		bash -c 'ulimit -l 64 && exec "$@"' _ "${@:2}"
 }
 refused "a daemon that may lock too little memory" "registering .* raise the limit of locked memory" 10 \
 	limited A "$built/rdistccd" --allow 10.0.0.2 --listen "10.0.0.1:$((++port))"
 serve rdma --allow 10.0.0.2
-said_limit() { limited B "$built/rdistcc" gcc -O2 -c one.c -o /tmp/limited.o 2>&1 | grep "^rdistcc: .* raise the limit of locked memory"; }
-check "a client that may lock too little memory says so" said_limit
+says "a client that may lock too little memory says so" "^rdistcc: .* raise the limit of locked memory" \
+	limited B "$built/rdistcc" gcc -O2 -c one.c -o /tmp/limited.o
 check "and compiles here" test -s /tmp/limited.o
 
 # --- full disks ---
@@ -213,8 +203,8 @@ same "and there again when there is room" 1 compile -O2 -c one.c
 
 rdma link del weft1
 : >$work/stats
-refused_here() { compile -O2 -c one.c 2>&1 | grep "^rdistcc: no RDMA device reaches 10.0.0.1:$port: rdma link add weft0 type weft netdev eth0"; }
-check "no device here: it is said, with the next step" refused_here
+says "no device here: it is said, with the next step" \
+	"^rdistcc: no RDMA device reaches 10.0.0.1:$port: rdma link add weft0 type weft netdev eth0" compile -O2 -c one.c
 check "and the file is compiled here" test "$(near)" = 1
 stop
 
