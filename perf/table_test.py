@@ -1,15 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """Tests the tables that are made of several turns, and that each experiment is whole."""
+import contextlib
+import io
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 
-from perflib import experiments, instruments, measurement, trial  # noqa: E402 (no bytecode before)
+from perflib import commands, drawing, experiments, instruments, lab, measurement, trial  # noqa: E402 (no bytecode before)
 from perflib.experiment import Experiment  # noqa: E402
 from perflib.experiments import applications, lines, programs  # noqa: E402
 from perflib.rows import measure_steps, rows  # noqa: E402
@@ -69,6 +74,49 @@ class Experiments(unittest.TestCase):
                 self.assertTrue(word in known or re.match(r"\w+=", word), f"{name}: {part}")
             checked = subprocess.run(["bash", "-n"], input="\n".join(steps), capture_output=True, text=True, check=False)
             self.assertEqual((checked.returncode, checked.stderr), (0, ""))
+
+
+class Refusals(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (self.folder / "out").mkdir()
+        self.enterContext(contextlib.redirect_stdout(io.StringIO()))
+        self.said = self.enterContext(contextlib.redirect_stderr(io.StringIO()))
+
+        @contextlib.contextmanager
+        def silent(*_, sides=(), **__):
+            yield [self.folder / "out"] * max(1, len(sides))
+
+        self.enterContext(mock.patch.multiple(lab, lab=silent, build=lambda: None, must=lambda *_, **__: None, siw=lambda: "", output_of=lambda *_: ""))
+        self.enterContext(mock.patch.object(lab.subprocess, "run", return_value=mock.Mock(returncode=0)))
+
+    def test_a_lab_that_says_nothing_is_no_result(self):
+        """Nor does it take the place of an older one."""
+        runs = [(name,) for name in experiments.every()] + [("tails", "turns"), ("knobs", "processors"), ("programs", "only=mpi,rsockets")]
+        for words in runs:
+            file = self.folder / "an-older-one"
+            file.write_text("{}", encoding="utf-8")
+            with mock.patch.object(Experiment, "file", file), self.assertRaises(SystemExit) as end:
+                commands.run([*words])
+            self.assertIsInstance(end.exception.code, str, words)
+            self.assertEqual(file.read_text(encoding="utf-8"), "{}", words)
+
+    def test_what_nobody_knows_is_refused_before_a_lab_begins(self):
+        for words in (("lines", "subjects=wef"), ("lines", "rows=send"), ("lines", "processors=1,,2"), ("where", "subjects=wef"), ("where", "rows=nfs"),
+                      ("where", "subjects=siw"), ("slowdisk", "subjects=wef"), ("slowdisk", "subjects=weft"), ("slowdisk", "times=50,"),
+                      ("storage", "rows=without-turns"), ("storage", "subjects=wef"), ("applications", "rows=without-turns"),
+                      ("applications", "subjects=wef"), ("programs", "subjects=wef"), ("programs", "only=mp")):
+            with mock.patch.object(lab, "lab", side_effect=AssertionError(words)):
+                self.assertEqual(commands.run([*words]), 2, words)
+            self.assertIn(words[0], self.said.getvalue())
+
+    def test_siw_is_built_only_where_it_is_asked_for(self):
+        with mock.patch.object(lab, "siw", side_effect=AssertionError), self.assertRaises(SystemExit):
+            commands.run(["applications", "subjects=tcp,weft"])
+
+    def test_without_gnuplot_a_line_says_so(self):
+        with mock.patch.dict(os.environ, PATH=""), self.assertRaisesRegex(SystemExit, "gnuplot"):
+            drawing.gnuplot("plot")
 
 
 class Turns(unittest.TestCase):

@@ -24,12 +24,14 @@ import argparse
 import os
 import pathlib
 import shutil
-import subprocess
 import time
 
 from perflib import commands, experiments, instruments, lab, report
 from perflib.rows import SUBJECTS
-from perflib.tables import BENCH, PROJECT, read_lines, write_measurement
+from perflib.tables import BENCH, PROJECT, read_lines, understood, write_measurement
+
+# The folders that measure; the others are measured.
+INSTRUMENTS = ("perf", "scripts", "tests")
 
 
 def die(text):
@@ -77,14 +79,14 @@ def of_revision(options, words):
     """Measures another revision, in a copy of it that has this tree's instruments. Returns the exit status."""
     named = lab.output_of("git", "describe", "--always", "--exclude=*", f"{options.of}^{{commit}}")
     if not named:
-        die(f"there is no revision '{options.of}'")
+        die(f"there is no revision '{options.of}' here; a shallow clone lacks old ones (git fetch --unshallow)")
     tree = PROJECT / "build/of" / named
     shutil.rmtree(tree, ignore_errors=True)
     tree.mkdir(parents=True)
     lab.must(f"git archive {named} | tar -x -C {tree}", shell=True)
-    for folder in ("perf", "scripts"):
+    for folder in INSTRUMENTS:
         shutil.rmtree(tree / folder, ignore_errors=True)
-    lab.must(f"git ls-files --cached --others --exclude-standard perf scripts | tar -c -T - | tar -x -C {tree}", shell=True)
+    lab.must(f"git ls-files --cached --others --exclude-standard {' '.join(INSTRUMENTS)} | tar -c -T - | tar -x -C {tree}", shell=True)
     # The last --of and --out count: this one's is none.
     command = [tree / "perf/bench", *words, "--of", "", "--out", options.file.absolute()]
     status = lab.call(command, env=os.environ | {"WEFT_REVISION": named})
@@ -129,7 +131,8 @@ def main(words):
     every = [instruments.EVERY[name] for name in names]
 
     def measure(instrument):
-        return instrument.measure(asked, BENCH / f"{instrument.name}.results")
+        with understood(f"bench: {instrument.name} did not print what its results are made of"):
+            return instrument.measure(asked, BENCH / f"{instrument.name}.results")
 
     well = lab.together(measure, [instrument for instrument in every if instrument.counts])
     well += [measure(instrument) for instrument in every if not instrument.counts]
@@ -146,5 +149,5 @@ def main(words):
         shown = [path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path for path in (options.file, page)]
         print("bench: the figures are in {}, the report in {}".format(*shown))
     if whole:
-        well += [subprocess.run([PROJECT / "perf/run", name], check=False).returncode == 0 for name in ("applications", "programs")]
+        well += [lab.call([PROJECT / "perf/run", name]) == 0 for name in ("applications", "programs")]
     return 0 if all(well) else 1

@@ -13,7 +13,7 @@ from perflib import experiments, lab
 from perflib.experiment import Wrong
 from perflib.experiments.tails import turns_table
 from perflib.measurement import PARTS, side_by_side
-from perflib.tables import load, put, read_lines
+from perflib.tables import load, put, read_lines, understood
 
 RUN = """usage: perf/run EXPERIMENT [NAME=VALUE...]
 
@@ -53,10 +53,12 @@ def run(words):
         for entry in chosen:
             entry.choose(words_of[entry])
         lab.build()
+        status = 0
         for entry in chosen:
             if name == "all":
                 print(f"perf: {entry.name}", flush=True)
-            status = entry.run(words_of[entry])
+            with understood(f"perf: {entry.name} did not print or leave what its results are made of"):
+                status |= entry.run(words_of[entry])
         return status
     except Wrong as wrong:
         print(f"perf: {wrong}", file=sys.stderr)
@@ -106,8 +108,8 @@ def parts_of(files, name):
     if first.stem == "turns" and not name:
         return None, {"turns": lambda _: turns_table(files)}
     try:
-        is_bench = "runs" in json.loads(first.read_text(encoding="utf-8"))
-    except ValueError:
+        is_bench = "runs" in dict(json.loads(first.read_text(encoding="utf-8")))
+    except (TypeError, ValueError):
         is_bench = False
     if is_bench:
         data, *second = map(load, files)
@@ -139,19 +141,18 @@ def table(words):
     for file in (file for file in options.files if not file.exists()):
         raise SystemExit(f"table: there is no {file}; perf/bench and perf/run leave their results in build/bench")
     entry, parts = parts_of(options.files, options.name)
-    try:
-        for document in options.markers:
-            there = [name for name in parts if f"<!-- {name}: begin -->" in document.read_text(encoding="utf-8")]
-            if not there:
-                raise SystemExit(f"table: {document} has none of the markers {', '.join(parts)}")
-            for name in there:
-                put(document, name, parts[name](document))
+    with understood("table"):
+        texts = {document: document.read_text(encoding="utf-8") for document in options.markers}
+    there = {document: [name for name in parts if f"<!-- {name}: begin -->" in text] for document, text in texts.items()}
+    for document in (document for document, names in there.items() if not names):
+        raise SystemExit(f"table: {document} has none of the markers {', '.join(parts)}")
+    with understood(f"table: {', '.join(map(str, options.files))}: not of perf/{f'run {entry.name}' if entry else 'bench'}"):
+        for document, name, text in [(document, name, parts[name](document)) for document, names in there.items() for name in names]:
+            put(document, name, text)
         if entry:
             results = entry.read(options.files)
             return entry.tell_missed(results) if options.markers else entry.show(results)
-    except (KeyError, TypeError, ValueError, ZeroDivisionError):
-        raise SystemExit(f"table: {', '.join(map(str, options.files))}: not of perf/run {options.name or options.files[0].stem}") from None
-    if not options.markers:
-        goals = [f"Against the goals (perf/goals):\n\n{parts['goals'](None)}"] if "goals" in parts else []
-        print(*(parts[name](None) for name in parts if name not in ("answer", "goals")), *goals, sep="\n\n")
+        if not options.markers:
+            goals = [f"Against the goals (perf/goals):\n\n{parts['goals'](None)}"] if "goals" in parts else []
+            print(*(parts[name](None) for name in parts if name not in ("answer", "goals")), *goals, sep="\n\n")
     return 0

@@ -18,6 +18,8 @@ class Figure:
 
 def gnuplot(script):
     """The figure, as SVG."""
+    if shutil.which("gnuplot") is None:
+        raise SystemExit("perf: there is no gnuplot, which draws figures (apt-get install gnuplot-nox)")
     result = subprocess.run(["gnuplot"], input=script, capture_output=True, text=True, check=False)
     if result.returncode:
         raise SystemExit(f"perf: gnuplot failed: {result.stderr}")

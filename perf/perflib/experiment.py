@@ -9,6 +9,8 @@ from perflib import drawing, lab
 from perflib.tables import BENCH, read_lines, size, table, write_lines
 
 CARRIERS = {"verbs": "Weft", "tcp": "TCP"}
+# The pattern of a setting of several, with commas between.
+NUMBERS = r"[1-9]\d*(,[1-9]\d*)*"
 
 
 class Wrong(Exception):

@@ -25,7 +25,7 @@ class Asked:
 
 def results_of(out):
     """All objects that steps have printed."""
-    return objects((out / "results").read_text(encoding="utf-8").splitlines())
+    return objects(lab.said(out))
 
 
 class Instrument:
@@ -61,7 +61,7 @@ class InLab(Instrument):
                 # Counts come at real prices as well.
                 write_lines(file, results_of(out) + counts.results(out))
         except lab.Failed:
-            if not (out / "results").exists():
+            if not lab.said(out):
                 raise SystemExit(f"bench: {self.name}: the lab failed; see build/lab/{name}") from None
             print(f"bench: {self.name}: the lab did not end well; its results are incomplete (build/lab/{name})", file=sys.stderr)
             write_lines(file, results_of(out) + counts.results(out))
@@ -146,23 +146,23 @@ class Uml(Instrument):
         status, output = self.boot(kernel, share), share / "output"
         said = output.read_text(encoding="utf-8", errors="replace").splitlines() if output.exists() else []
         print("".join(f"    {line}\n" for line in said if line.startswith("measure: ")), end="", flush=True)
-        if not (share / "out/results").exists():
+        if status:
             console = (self.work / "console").read_text(encoding="utf-8", errors="replace").splitlines()[-20:]
-            print(*console, sep="\n", file=sys.stderr)
-            raise SystemExit(f"uml: no results (status {status}); see {self.work}/console and {output}")
+            print(*console, f"uml: it ended with status {status}; see {self.work}/console and {output}", sep="\n", file=sys.stderr)
         write_lines(file, results_of(share / "out"))
-        return True
+        return status == 0
 
     def boot(self, kernel, share):
         """On one processor of this machine, the last that it may use, because a program of the guest that the host wakes on another at
-        times makes rounds differ. Returns the exit status."""
+        times makes rounds differ. Returns the exit status of what ran there."""
         print("uml: measuring; the machine should have nothing else to do", flush=True)
         words = ["taskset", "-c", str(max(os.sched_getaffinity(0))), "timeout", "--foreground", "-k", "5", "1800", f"{kernel}/linux"]
         words += ["mem=768M", "root=none", "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=null,fd:1", "console=tty0"]
         words += [f"uml_dir={self.work}/", "panic=-1", "loglevel=4", f"init={PROJECT}/perf/uml/init", f"weft_share={share}"]
         with (self.work / "console").open("wb") as console:
             environment = os.environ | {"TMPDIR": str(self.work)}
-            return lab.call(words, stdin=subprocess.DEVNULL, stdout=console, stderr=console, env=environment)
+            status = lab.call(words, stdin=subprocess.DEVNULL, stdout=console, stderr=console, env=environment)
+        return int((share / "status").read_text(encoding="ascii")) if (share / "status").exists() else status or 1
 
 
 class Virtio(Instrument):

@@ -34,7 +34,7 @@ class Failed(SystemExit):
 def must(words, log=None, program="perf", why="failed", **options):
     """Runs a program of the host, whose output goes to a file if that is named; ends this one if it fails."""
     out = log.open("w", encoding="utf-8") if log else None
-    if subprocess.run(words, **{"cwd": PROJECT, "stdout": out, "stderr": out} | options, check=False).returncode:
+    if call(words, **{"stdout": out, "stderr": out} | options):
         if log:
             print(*log.read_text(encoding="utf-8", errors="replace").splitlines()[-20:], sep="\n", file=sys.stderr)
         raise SystemExit(f"{program}: {words if isinstance(words, str) else words[0]} {why}")
@@ -128,6 +128,11 @@ def together(run, names):
                 machine.terminate()
 
 
+def said(out):
+    """The lines that steps have printed in a lab, of its output; of steps that say nothing there is no file."""
+    return (out / "results").read_text(encoding="utf-8").splitlines() if (out / "results").exists() else []
+
+
 class Steps(list):
     """Lines of shell for perf/guest/steps, and tags for the output of some."""
 
@@ -148,9 +153,11 @@ class Steps(list):
     def said(self, out):
         """(tag, lines) of each line that was asked, in order."""
         found = {}
-        for line in (out / "results").read_text(encoding="utf-8").splitlines():
+        for line in said(out):
             if line.startswith("#") and line[1:].isdigit():
                 current = found.setdefault(int(line[1:]), [])
             else:
                 current.append(line)
-        return [(tag, found.get(number, [])) for number, tag in self.tags.items()]
+        for number in self.tags.keys() - found:
+            raise ValueError(f"this step printed nothing: {self[number]}")
+        return [(tag, found[number]) for number, tag in self.tags.items()]

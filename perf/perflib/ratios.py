@@ -22,7 +22,7 @@ UNITS = {
 
 def figure(result):
     """How good it is (more is better), and its words."""
-    unit = next(unit for unit in UNITS if unit in result)
+    unit, *_ = (unit for unit in UNITS if unit in result)
     words, exponent = UNITS[unit]
     value = result[unit] * KIBI / 1e6 if unit == "kib_s" else result[unit]
     return value**exponent, words.format(value)
@@ -59,10 +59,10 @@ def cell(subject, subjects):
 
 
 def among(experiment, kind, names, known):
-    """The names that are chosen, with commas between, in their order, those without a rule of kernel/base/policy.h last; all of `known`
-    if none is chosen."""
+    """The names that are chosen, with commas between, in their order, those of subjects without a rule of kernel/base/policy.h last; all
+    of `known` if none is chosen."""
     chosen = [name for name in names.split(",") if name]
-    more = [name for name in chosen if name.startswith("without-")]
+    more = [name for name in chosen if name.startswith("without-") and kind == "subject"]
     for name in (name for name in chosen if name not in known and name not in more):
         raise Wrong(f"{experiment} has no {kind} '{name}'; there are {' '.join(known)}")
     return [name for name in known if not chosen or name in chosen] + more

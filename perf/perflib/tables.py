@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Saved results, and the one printer of tables: those of documents are in Markdown, between markers."""
+import contextlib
 import json
 import pathlib
 
@@ -24,6 +25,15 @@ def columns(head, rows, widths):
     return "\n".join(" ".join(line).rstrip() for line in lines)
 
 
+@contextlib.contextmanager
+def understood(why):
+    """Ends the program with a line where something that was measured or saved is not as it should be."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, ArithmeticError, OSError) as error:
+        raise SystemExit(f"{why}: {error.strerror if isinstance(error, OSError) else repr(error)}") from None
+
+
 def put(document, name, text):
     """Replaces the lines between the markers of that name."""
     before, begin, rest = document.read_text(encoding="utf-8").partition(f"<!-- {name}: begin -->")
@@ -35,27 +45,31 @@ def put(document, name, text):
 
 def read_lines(file):
     """The objects of a file that has one on each line."""
-    try:
-        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    except OSError as error:
-        raise SystemExit(f"perf: {file}: {error.strerror}; perf/run makes it") from None
-    except ValueError as error:
-        raise SystemExit(f"perf: {file} is not of perf/run: {error}") from None
+    with understood(f"perf: {file} is not of perf/run"):
+        results = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        if not results or not all(isinstance(result, dict) for result in results):
+            raise ValueError("it has no objects, one a line")
+        return results
 
 
 def write_lines(file, results):
-    file.write_text("".join(json.dumps(result, ensure_ascii=False) + "\n" for result in results), encoding="utf-8")
+    """Writes such a file, but not one without results, which would take the place of good ones."""
+    lines = [json.dumps(result, ensure_ascii=False) + "\n" for result in results]
+    if not lines:
+        raise SystemExit(f"perf: nothing was measured; {file} stays as it was")
+    file.write_text("".join(lines), encoding="utf-8")
 
 
 def load(path):
     """A measurement of perf/bench."""
-    try:
+    with understood(f"{path} is no measurement of perf/bench"):
         data = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SystemExit(f"{path} is no measurement of perf/bench: {error}") from None
-    if "runs" not in data:
-        raise SystemExit(f"{path} is no measurement of perf/bench")
-    return data
+        strings = [data["revision"], data["kernel"], data["date"], *(run[field] for run in data["runs"] for field in ("instrument", "title"))]
+        results = [result for run in data["runs"] for result in run["results"]]
+        strings += [result["subject"] for result in results] + [result["row"] for result in results]
+        if not all(isinstance(string, str) for string in strings) or not all(isinstance(run["lab"], dict) for run in data["runs"]):
+            raise ValueError("it has other fields")
+        return data
 
 
 def write_measurement(file, data):

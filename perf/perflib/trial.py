@@ -11,7 +11,7 @@ import pathlib
 import statistics
 
 from perflib.measurement import half_range
-from perflib.tables import put, read_lines, table
+from perflib.tables import put, read_lines, table, understood
 
 
 def where(processors, turn):
@@ -64,7 +64,8 @@ def main(words):
     parser.add_argument("files", metavar="FILE.json", nargs="+", type=pathlib.Path)
     parser.add_argument("--markers", metavar="DOCUMENT", type=pathlib.Path)
     options = parser.parse_args(words)
-    text = tables(read(options.files))
+    with understood("trial: a file is of no experiment that takes without-RULE"):
+        text = tables(read(options.files))
     if not text:
         raise SystemExit("trial: no file has a subject without-RULE; name some: perf/run lines subjects=weft,without-streak")
     if options.markers:

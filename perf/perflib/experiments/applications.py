@@ -94,7 +94,8 @@ class Applications(Ratios):
 
     def run(self, words):
         chosen = self.choose(words)
-        rows, subjects, siw = among(self.name, "row", chosen["rows"], self.titles), self.chosen_subjects(chosen), lab.siw()
+        rows, subjects = among(self.name, "row", chosen["rows"], self.titles), self.chosen_subjects(chosen)
+        siw = lab.siw() if "siw" in subjects else ""
         if not siw and "siw" in subjects:
             print("applications: siw is left out: there is no siw.ko here")
             subjects.remove("siw")

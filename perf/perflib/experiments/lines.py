@@ -7,8 +7,9 @@ import collections
 import json
 
 from perflib import counts, lab
-from perflib.experiment import Experiment, Wrong
+from perflib.experiment import NUMBERS, Experiment, Wrong
 from perflib.experiments.applications import REQUESTS
+from perflib.ratios import among
 from perflib.rows import parameters
 from perflib.tables import BENCH, table
 from perflib.trial import where
@@ -92,7 +93,7 @@ class Lines(Experiment):
 
     name, place, markers = "lines", 51, "lines"
     settings = {
-        "processors": ("1,2,4,16", r"[1-9][\d,]*"), "turn": ("", r"[1-9][\d,]*"), "subjects": (",".join(SUBJECTS), ".+"),
+        "processors": ("1,2,4,16", NUMBERS), "turn": ("", NUMBERS), "subjects": (",".join(SUBJECTS), ".+"),
         "rows": ("latency-64,bothway-64,messages-64,send-4k,send-64k,read-64k,nvme-4k-read-1,nvme-4k-read-32", ".+"),
     }
 
@@ -100,8 +101,8 @@ class Lines(Experiment):
         chosen = {name: value.split(",") if value else [] for name, value in super().choose(words).items()}
         for number in (number for number in map(int, chosen["processors"]) if number > 64 or number > 1 and number % 2):
             raise Wrong(f"lines takes processors=1, or an even number up to 64, not '{number}'")
-        for row in (row for row in chosen["rows"] if row not in KNOWN):
-            raise Wrong(f"lines has no row '{row}'; there are {' '.join(KNOWN)}")
+        chosen["rows"] = among(self.name, "row", ",".join(chosen["rows"]), KNOWN)
+        chosen["subjects"] = among(self.name, "subject", ",".join(chosen["subjects"]), SUBJECTS)
         return chosen
 
     def run(self, words):

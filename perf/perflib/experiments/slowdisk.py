@@ -2,7 +2,7 @@
 """NVMe before a disk whose requests each take a random time, 4 KiB at depths from 1 to 32, over nvme-tcp and over Weft: rate,
 median and 99 %. A table. times=50,200,1000 (most microseconds), depths=, subjects=tcp,weft"""
 from perflib import lab, trial
-from perflib.experiment import Experiment
+from perflib.experiment import NUMBERS, Experiment, Wrong
 from perflib.ratios import among
 from perflib.tables import table
 
@@ -16,13 +16,13 @@ RULES = "/sys/module/weft/parameters/without"
 
 class Slowdisk(Experiment):
     name, place, quiet, markers = "slowdisk", 42, True, "slowdisk"
-    settings = {
-        "times": ("50,200,1000", r"[1-9][\d,]*"), "depths": ("1,2,4,6,8,16,32", r"[1-9][\d,]*"), "subjects": ("tcp,weft", ".+")
-    }
+    settings = {"times": ("50,200,1000", NUMBERS), "depths": ("1,2,4,6,8,16,32", NUMBERS), "subjects": ("tcp,weft", ".+")}
     options = (*lab.COUNTED, "--mem", "2048")
 
     def steps(self, chosen):
         subjects = among(self.name, "subject", chosen["subjects"], ("tcp", "weft"))
+        if len(subjects) < 2:
+            raise Wrong("slowdisk sets two subjects side by side: tcp and weft, or weft and without-RULE")
         steps = lab.Steps("nvme_hosts", "modprobe sd_mod", "preload", "modprobe weft crc=off", "links weft eth1")
         for time in chosen["times"].split(","):
             steps.do(f"slow_disk {time}")

@@ -3,8 +3,9 @@
 subjects= choose, with commas between: perf/rows, perf/bench --help. perf/table build/bench/where.json --markers
 docs/performance/tables.md puts its tables there"""
 from perflib import counts, lab
-from perflib.experiment import Experiment, Wrong
-from perflib.rows import SETS, measure_steps, rows
+from perflib.experiment import Experiment
+from perflib.ratios import among
+from perflib.rows import SETS, SUBJECTS as KNOWN, measure_steps, rows
 from perflib.tables import BENCH, table
 
 SUBJECTS = {"tcp": "TCP", "weft": "Weft", "weft-crc": "with CRC", "segment": "frames of a segment", "segment-crc": "the same with CRC"}
@@ -17,7 +18,8 @@ def is_shown(subject, row):
 
 
 def row_table(found, row):
-    columns = {title: found.get((subject, row["name"])) for subject, title in SUBJECTS.items() if is_shown(subject, row["name"])}
+    subjects = [subject for subject in dict.fromkeys([*SUBJECTS, *(subject for subject, _ in found)]) if is_shown(subject, row["name"])]
+    columns = {SUBJECTS.get(subject, subject): found.get((subject, row["name"])) for subject in subjects}
     columns = {title: column for title, column in columns.items() if column}
     if not columns:
         return ""
@@ -36,15 +38,14 @@ class Where(Experiment):
     settings = {"rows": ("", ".*"), "subjects": (",".join(SUBJECTS), ".+")}
 
     def run(self, words):
-        chosen = {name: list(filter(None, value.split(","))) for name, value in self.choose(words).items()}
-        known = [row["name"] for row in rows() if row["set"] in SETS["where"]]
-        for row in (row for row in chosen["rows"] if row not in known):
-            raise Wrong(f"where counts no row '{row}'; there are {' '.join(known)}")
-        name, steps = lab.name_of(self.name), measure_steps("where", chosen["subjects"], only=chosen["rows"])
+        chosen = self.choose(words)
+        only = among(self.name, "row", chosen["rows"], [row["name"] for row in rows() if row["set"] in SETS["where"]])
+        subjects = among(self.name, "subject", chosen["subjects"], [subject for subject in KNOWN if not subject.startswith("siw")])
+        name, steps = lab.name_of(self.name), measure_steps("where", subjects, only=only)
         with lab.steps(name, [*self.options, "--quiet", "--timeout", "3600", *lab.plugin(name)], "measure", steps) as (out,):
             results, text = counts.results(out), counts.texts(out, 40)
-        self.save(results)
         text += self.table(results) + "\n"
+        self.save(results)
         (BENCH / "where.txt").write_text(text, encoding="utf-8")
         print(text, end="")
         return 0
