@@ -18,7 +18,7 @@ from perflib import bench, lab
 from perflib.measurement import OURS, is_number, values
 from perflib.ratios import figure
 from perflib.rows import rows
-from perflib.tables import BENCH, PERF, PROJECT, load
+from perflib.tables import BENCH, PERF, PROJECT, load, understood
 
 sys.path.append(str(PROJECT / "tests"))
 import tap  # noqa: E402
@@ -60,6 +60,8 @@ def medians_of(runs, absolute):
 
 def verdict(name, before, after, dearest, cheapest):
     """The case of a row, and the reason if it fails."""
+    if isinstance(before, str):
+        return name, f"A has no cost: {before}"
     if after is None or isinstance(after, str):
         return name, after or "not measured any more"
     change, why = 100 * (after / before - 1), None
@@ -94,7 +96,7 @@ def compare(first, data, threshold=3, cheaper=10, instrument=None, a="A"):
         said.append(f"{old['title']}: {'cost in instructions' if absolute else 'ratio to TCP'}, B against A")
         wider = 5 if counted and not absolute else 1
         before, after = costs(old, absolute), medians_of(runs, absolute)
-        for key in (key for key, cost in before.items() if not isinstance(cost, str)):
+        for key in before:
             name = f"{key[0]}, {key[1]}, {old['instrument']}"
             said.append(log.add(*verdict(name, before[key], after.get(key), wider * threshold, wider * cheaper)))
     if len(log.cases) == len(log.skips()):
@@ -112,7 +114,8 @@ def compare_command(words):
     parser.add_argument("--instrument", help="only this one", metavar="NAME")
     options = parser.parse_args(words)
     first, *data = map(load, (options.a, *options.b))
-    well, said = compare(first, data, options.threshold, options.cheaper, options.instrument, options.a)
+    with understood("compare: one of them is not whole"):
+        well, said = compare(first, data, options.threshold, options.cheaper, options.instrument, options.a)
     print(*said, sep="\n")
     return 0 if well else 1
 
@@ -128,12 +131,26 @@ def measure(name, *words):
     return load(BENCH / f"{name}.json")
 
 
+def lost(old, new):
+    """The rows of either measurement that the new one has no cost of, or no ratio to TCP, by which another kernel's costs are compared."""
+    for instrument in dict.fromkeys(run["instrument"] for run in (*old["runs"], *new["runs"])):
+        was, now = ([run for run in of["runs"] if run["instrument"] == instrument] for of in (old, new))
+        there, ratios = ({key: cost for run in now for key, cost in costs(run, absolute).items() if is_number(cost)} for absolute in (True, False))
+        for key in dict.fromkeys(key for run in was + now for key in costs(run, absolute=True)):
+            if key not in there or key not in ratios:
+                yield ", ".join((*key, instrument))
+
+
 def accept():
     # Or nobody can measure the reference's tree again.
     if lab.output_of("git", "status", "--porcelain", "--untracked-files=no"):
         print("gate: there are changes that are not committed; commit them first, then accept what they cost")
         return 1
-    measure("gate")
+    missing = list(lost(load(REFERENCE), measure("gate")))
+    if missing:
+        print("gate: perf/reference.json stays as it is, since these would be guarded no more; take out those that are to go:")
+        print(*missing, sep="\n")
+        return 1
     shutil.copyfile(BENCH / "gate.json", REFERENCE)
     print("gate: perf/reference.json is what was measured now; commit it")
     return 0
@@ -186,6 +203,7 @@ def gate():
 
 
 def main(words):
+    lab.end_on_signals()
     calls = {(): gate, ("--accept",): accept, ("--prove",): prove}
     if tuple(words) in calls:
         return calls[tuple(words)]()
