@@ -13,34 +13,35 @@ namespace {
 constexpr std::uint16_t kPort = 18600;
 
 void usage(std::ostream& out) {
-  out << "usage: weft-perf server [ADDRESS]\n"
-         "       weft-perf client ADDRESS EXPERIMENT [NAME=VALUE...]\n\n"
-         "The server serves one client and ends. The client prints one JSON object a line; each\n"
-         "name ends in its unit. Connections are made by rdma_cm to ADDRESS, an IPv4 address.\n\n"
-         "experiments:\n";
+  out << R"(usage: weft-perf server [ADDRESS]
+       weft-perf client ADDRESS EXPERIMENT [NAME=VALUE...]
+
+The server serves one client and ends. The client prints one JSON object a line; each
+name ends in its unit. Connections are made by rdma_cm to ADDRESS, an IPv4 address.
+
+experiments:
+)";
   for (const Experiment& experiment : experiments()) {
     out << "  " << experiment.name << std::string(14 - std::string(experiment.name).size(), ' ')
         << experiment.what << '\n';
   }
-  out << "\nsettings:\n"
-         "  carrier=verbs|tcp        what carries the messages (verbs)\n"
-         "  mode=event|poll|yield    how both sides wait (event); yield polls, and lets others run "
-         "when\n"
-         "                           nothing has come, for ends that share a processor\n"
-         "  op=send|write|read       for latency, bandwidth and cache (send)\n"
-         "  pattern=oneway|bothway|pingpong   one of bandwidth's (all)\n"
-         "  size=64,4k,1m            bytes of a message; a list\n"
-         "  connections=1,2,4        for connections; a list\n"
-         "  count=N                  messages or rounds\n"
-         "  depth=N                  messages under way on a connection (64)\n"
-         "  batch=N                  messages that wake the receiver at once (1), where the "
-         "device\n"
-         "                           moderates completions; fewer after 1 ms\n"
-         "  gather=N                 messages that a call sends or takes at most, over TCP (1); "
-         "for "
-         "bandwidth\n"
-         "  arena=BYTES              messages walk through so much memory\n"
-         "  start=FIFO, end=FIFO     wait until somebody opens this to write, before and after\n";
+  out << R"(
+settings:
+  carrier=verbs|tcp        what carries the messages (verbs)
+  mode=event|poll|yield    how both sides wait (event); yield polls, and lets others run when
+                           nothing has come, for ends that share a processor
+  op=send|write|read       for latency, bandwidth and cache (send)
+  pattern=oneway|bothway|pingpong   one of bandwidth's (all)
+  size=64,4k,1m            bytes of a message; a list
+  connections=1,2,4        for connections; a list
+  count=N                  messages or rounds
+  depth=N                  messages under way on a connection (64)
+  batch=N                  messages that wake the receiver at once (1), where the device
+                           moderates completions; fewer after 1 ms
+  gather=N                 messages that a call sends or takes at most, over TCP (1); for bandwidth
+  arena=BYTES              messages walk through so much memory
+  start=FIFO, end=FIFO     wait until somebody opens this to write, before and after
+)";
 }
 
 const Experiment& find(const std::string& name) {

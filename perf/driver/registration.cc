@@ -24,19 +24,17 @@ void registration_client(Client& client) {
     Samples releasing(rounds);
     Samples copying(rounds);
     for (unsigned i = 0; i < rounds; i++) {
-      const Clock::time_point begin = Clock::now();
-      ibv_mr* mr = ibv_reg_mr(pd.get(), from.bytes(), size, IBV_ACCESS_LOCAL_WRITE);
-      const Clock::time_point registered = Clock::now();
+      ibv_mr* mr = nullptr;
+      registering.time(
+          [&] { mr = ibv_reg_mr(pd.get(), from.bytes(), size, IBV_ACCESS_LOCAL_WRITE); });
       if (mr == nullptr) {
         fail_errno("ibv_reg_mr");
       }
-      ibv_dereg_mr(mr);
-      const Clock::time_point released = Clock::now();
-      std::memcpy(to.bytes(), from.bytes(), size);
-      asm volatile("" : : "r"(to.bytes()) : "memory");
-      copying.add(Clock::now() - released);
-      registering.add(registered - begin);
-      releasing.add(released - registered);
+      releasing.time([&] { ibv_dereg_mr(mr); });
+      copying.time([&] {
+        std::memcpy(to.bytes(), from.bytes(), size);
+        asm volatile("" : : "r"(to.bytes()) : "memory");
+      });
     }
     const double both = registering.median() + releasing.median();
     result_of(settings)

@@ -49,15 +49,14 @@ void setup_client(Client& client) {
     const std::uint16_t port = client.begin();
     Samples samples(settings.count);
     for (unsigned i = 0; i < settings.count; i++) {
-      const Clock::time_point begin = Clock::now();
-      if (carrier == Carrier::kTcp) {
-        connect_plainly(client.address, port);
-        samples.add(Clock::now() - begin);
-      } else {
-        // The end of the connection is not counted.
-        const std::unique_ptr<Transport> transport = make_connected(settings, client.address, port);
-        samples.add(Clock::now() - begin);
-      }
+      std::unique_ptr<Transport> transport;  // whose end is not counted
+      samples.time([&] {
+        if (carrier == Carrier::kTcp) {
+          connect_plainly(client.address, port);
+        } else {
+          transport = make_connected(settings, client.address, port);
+        }
+      });
     }
     client.control.send("end");
     client.control.expect("usage");
