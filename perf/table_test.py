@@ -114,6 +114,14 @@ class Refusals(unittest.TestCase):
         with mock.patch.object(lab, "siw", side_effect=AssertionError), self.assertRaises(SystemExit):
             commands.run(["applications", "subjects=tcp,weft"])
 
+    def test_user_mode_linux_ends_as_its_steps_do(self):
+        uml = instruments.Uml()
+        with mock.patch.object(uml, "work", self.folder), mock.patch.object(lab, "call", return_value=0):
+            self.assertEqual(uml.boot("kernel", self.folder), 1)
+            for status in (0, 3):
+                (self.folder / "status").write_text(f"{status}\n", encoding="ascii")
+                self.assertEqual(uml.boot("kernel", self.folder), status)
+
     def test_without_gnuplot_a_line_says_so(self):
         with mock.patch.dict(os.environ, PATH=""), self.assertRaisesRegex(SystemExit, "gnuplot"):
             drawing.gnuplot("plot")

@@ -31,7 +31,7 @@ def understood(why):
     try:
         yield
     except (LookupError, TypeError, ValueError, ArithmeticError, OSError) as error:
-        raise SystemExit(f"{why}: {error.strerror if isinstance(error, OSError) else repr(error)}") from None
+        raise SystemExit(f"{why}: {error if isinstance(error, OSError) else repr(error)}") from None
 
 
 def put(document, name, text):
