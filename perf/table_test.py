@@ -159,8 +159,7 @@ class Turns(unittest.TestCase):
 
     def test_costs_at_real_prices_follow_the_ratio(self):
         self.results = [result("tcp", 100), result("weft", 250)]
-        self.results += [{"subject": subject, "row": ROW["name"], "tool": "count", "hot": cost, "l3": cost, "cold": 3 * cost}
-                         for subject, cost in (("tcp", 30), ("weft", 20))]
+        self.results += self.costs(("tcp", 30), ("weft", 20))
         self.assertIn("(2.50 ×; 1.50, 1.50, 1.50)", self.line())
 
     def costs(self, *pairs):
