@@ -179,7 +179,7 @@ def prove():
 def gate():
     test = subprocess.run([sys.executable, PERF / "compare_test.py"], capture_output=True, text=True, check=False)
     if test.returncode:
-        print(test.stdout + test.stderr + "not ok - perf/compare does not see planted changes")
+        print(test.stdout + test.stderr + "not ok - perf/compare_test.py: the comparison or its reference is not as it must be")
         return 1
     print("gate: what compares sees planted changes")
     fits = subprocess.run(["patch", "-s", "-p1", "--force", "--dry-run", "-i", PATCH], cwd=PROJECT, capture_output=True, check=False)
