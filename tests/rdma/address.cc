@@ -6,7 +6,6 @@
 
 #include <array>
 #include <charconv>
-#include <cstring>
 #include <memory>
 
 #include "failure.h"

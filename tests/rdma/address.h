@@ -23,8 +23,7 @@ struct Address {
   std::string host;  // a name, or an IPv4 or IPv6 address; "*" stands for all of this host
   std::uint16_t port = 0;
 
-  // Parses "host:port", "[fd00::1]:port" or "*:port". Port 0 has a listener choose one. Throws
-  // Failure (kInput).
+  // Parses "host:port", "[fd00::1]:port" or "*:port"; port 0 is any. Throws Failure (kInput).
   static Address parse(std::string_view text);
   // The numeric host and port of a socket's address.
   static Address of(const SocketAddress& socket);

@@ -25,8 +25,7 @@ struct End {
 
 class Child {
  public:
-  // Runs `body`, whose result is the process's status; 1 if it throws, after it has said why.
-  // Throws Failure.
+  // Runs `body`, which returns the process's status; 1 if it throws, and says why. Throws Failure.
   explicit Child(const std::function<int()>& body) {
     std::fflush(stdout);
     pid_ = fork();

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "connector.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "netns.h"
 
 namespace rdma {

@@ -44,8 +44,7 @@ class Connector {
   void accept(const Endpoint& server, const std::vector<std::uint8_t>& private_data) const;
 
   std::uint16_t port() const { return port_; }
-  // From now on connect() connects to that port of the server's address, where something is that
-  // passes on to port().
+  // From now on connect() goes to that port, where something passes on to port().
   void go_through(std::uint16_t port) { way_ = port; }
 
  private:

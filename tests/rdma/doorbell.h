@@ -14,8 +14,7 @@
 
 namespace rdma {
 
-// Rings by a method of an object of an opened device; `length` is how many bytes `data` is said to
-// be. Returns 0 or errno.
+// Rings by a method of an opened device's object; `data` is said to be so long. Returns errno or 0.
 inline int ring(int file, std::uint16_t object, std::uint16_t method, std::uint64_t data,
                 std::uint16_t length) {
   const ib_uverbs_attr attribute{

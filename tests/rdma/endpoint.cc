@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "endpoint.h"
 
-#include <algorithm>
-#include <string_view>
-#include <utility>
-
 namespace rdma {
 
 std::string to_string(const ibv_wc& completion) {
@@ -73,9 +69,8 @@ Owned<ibv_cq> Endpoint::create_cq(const Shape& shape, ibv_comp_channel* channel)
 void Endpoint::create_srq(const Shape& shape) {
   srq_ = shape.srq;
   if (srq_ == nullptr && shape.shared_receives) {
-    ibv_srq_init_attr init{};
-    init.attr.max_wr = shape.recv_wr;
-    init.attr.max_sge = std::min(shape.sge, static_cast<std::uint32_t>(device_.max_sge));
+    const auto sge = std::min(shape.sge, static_cast<std::uint32_t>(device_.max_sge));
+    ibv_srq_init_attr init{.attr = {.max_wr = shape.recv_wr, .max_sge = sge}};
     own_srq_ = own(ibv_create_srq(shape.shared_pd != nullptr ? shape.shared_pd : pd_, &init),
                    "ibv_create_srq");
     srq_ = own_srq_.get();
@@ -90,7 +85,6 @@ void Endpoint::create_queue_pair(const Shape& shape) {
                              .srq = srq_,
                              .cap = {shape.send_wr, shape.recv_wr, sge, sge, inline_bytes},
                              .qp_type = IBV_QPT_RC,
-                             .sq_sig_all = shape.signal_all ? 1 : 0,
                              .comp_mask = IBV_QP_INIT_ATTR_PD,
                              .pd = pd_};
     if (shape.extended) {
@@ -112,13 +106,6 @@ void Endpoint::create_queue_pair(const Shape& shape) {
 
 bool Endpoint::is_siw() const {
   return std::string_view(ibv_get_device_name(context()->device)).starts_with("siw");
-}
-
-ibv_qp_state Endpoint::state() const {
-  ibv_qp_attr attr{};
-  ibv_qp_init_attr init{};
-  require_zero(ibv_query_qp(qp(), &attr, IBV_QP_STATE, &init), "ibv_query_qp");
-  return attr.qp_state;
 }
 
 std::uint64_t Endpoint::post_recv(const Layout& layout) {

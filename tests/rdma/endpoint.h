@@ -2,11 +2,7 @@
 // One end of a connection: its verbs objects, its memory, and waiting with a limit.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <memory>
-#include <optional>
-#include <string>
 
 #include "event.h"
 #include "memory.h"
@@ -27,8 +23,7 @@ class Lacking : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Every wait ends by then. Generous: an emulated machine under load is slow, a hang is not
-// a matter of seconds.
+// Every wait ends by then: an emulated machine under load is slow.
 inline constexpr std::chrono::seconds kPatience{15};
 
 // An identifier on a channel of its own.
@@ -44,7 +39,6 @@ struct Shape {
   std::uint32_t cq_entries = 128;
   std::uint32_t sge = 16;
   std::uint32_t inline_bytes = 288;
-  bool signal_all = false;
   std::size_t arena = 3U << 20;
   int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
   bool shared_receives = false;  // receives are taken from a shared receive queue
@@ -61,8 +55,7 @@ enum class Wait { kPoll, kEvent };
 // Owns everything it makes, and the identifier.
 class Endpoint {
  public:
-  // The identifier has an address and a device. Values of `shape` above the device's limits are
-  // lowered to them. Throws Failure.
+  // The identifier has an address and a device, whose limits lower `shape`. Throws Failure.
   Endpoint(Caller caller, std::string name, const Shape& shape);
 
   rdma_cm_id* id() const { return caller_.id.get(); }
@@ -77,7 +70,7 @@ class Endpoint {
   const char* name() const { return name_.c_str(); }
   const ibv_qp_cap& cap() const { return cap_; }
   const ibv_device_attr& device() const { return device_; }
-  ibv_qp_state state() const;
+  ibv_qp_state state() const { return query(qp(), IBV_QP_STATE).qp_state; }
   // Mainline's software iWARP: tests spare it what it is known to fail at.
   bool is_siw() const;
 
@@ -109,8 +102,7 @@ class Endpoint {
   ibv_wc next_recv() { return next(recv_cq()); }
   // Empty if there is none now.
   std::optional<ibv_wc> poll(ibv_cq* cq) const;
-  // Its event may be of a completion that next() found by itself after arming, and so tells nothing
-  // of completions.
+  // Its event may be of a completion that next() found after arming, and so tell nothing of others.
   static bool await_event(ibv_cq* cq, Limit limit) { return rdma::await_event(cq, limit); }
   // Throws Failure if a completion comes to that queue within the time.
   void expect_none(ibv_cq* cq, Limit limit);

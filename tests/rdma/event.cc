@@ -33,12 +33,7 @@ std::optional<Event> next_event(rdma_event_channel* channel, const Deadline& dea
   }
   const Owned<rdma_cm_event> event(got);
   const rdma_conn_param& conn = event->param.conn;
-  Event told{.type = event->event,
-             .status = event->status,
-             .id = event->id,
-             .private_data = {},
-             .responder_resources = conn.responder_resources,
-             .initiator_depth = conn.initiator_depth};
+  Event told{.type = event->event, .status = event->status, .id = event->id, .private_data = {}};
   if (const auto* data = static_cast<const std::uint8_t*>(conn.private_data); data != nullptr) {
     told.private_data.assign(data, data + conn.private_data_len);
   }

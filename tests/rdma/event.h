@@ -2,8 +2,6 @@
 // Connections as rdma_cm makes them: a channel, identifiers on it, and the news of each.
 #pragma once
 
-#include <cstdint>
-#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -19,8 +17,6 @@ struct Event {
   int status;
   rdma_cm_id* id;  // of a request: a new one, which the caller owns
   std::vector<std::uint8_t> private_data;
-  unsigned responder_resources;
-  unsigned initiator_depth;
 
   // The private data as that structure. Throws Failure (kProtocol) if it is shorter.
   template <typename Data>
@@ -51,8 +47,7 @@ std::uint16_t listen_at(rdma_cm_id* id, const Address& address, int backlog);
 // Returns true if a completion event of that queue arrives within the time, and acknowledges it.
 bool await_event(ibv_cq* cq, Limit limit);
 
-// What rdma_connect() and rdma_accept() take: that many reads each way, and private data, which
-// must live until then.
+// For rdma_connect() and rdma_accept(): reads each way; private data, which must live until then.
 template <typename Data>
 rdma_conn_param parameters(std::uint8_t reads, const Data* data,
                            std::size_t length = sizeof(Data)) {

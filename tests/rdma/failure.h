@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What ends an operation: a sentence that says which call failed and why, or what was expected and
-// what was found.
+// What ends an operation: which call failed and why, or what was expected and what was found.
 #pragma once
 
 #include <cerrno>

@@ -2,7 +2,6 @@
 #include "memory.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iomanip>
 #include <sstream>
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// An arena of registered memory and, beside it, what it must hold: every byte outside the
-// target of a transfer is a guard byte.
+// Registered memory, and what it must hold: each byte outside a transfer's target is a guard byte.
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "objects.h"
@@ -42,8 +39,7 @@ inline std::string to_string(const Layout& layout) {
 
 class Memory {
  public:
-  // Registers an arena of `size` bytes, filled with guard bytes, in `pd` with `access`
-  // (enum ibv_access_flags). Throws Failure.
+  // Registers `size` guard bytes in `pd` with `access` (enum ibv_access_flags). Throws Failure.
   Memory(ibv_pd* pd, std::size_t size, int access);
 
   ibv_mr* mr() const { return mr_.get(); }
@@ -60,8 +56,7 @@ class Memory {
   void fill(const Layout& layout, std::uint64_t seed);
   // The expected contents of the layout's bytes, in message order.
   std::vector<std::uint8_t> gather(const Layout& layout) const;
-  // Expects `message` in the layout's bytes from now on. If it is shorter than the layout, the rest
-  // is expected to be unchanged.
+  // Expects `message` in the layout's bytes from now on, and no change behind it.
   void expect(const Layout& layout, const std::vector<std::uint8_t>& message);
 
   // Compares the layout's surroundings (its extents and kMargin bytes on each side), or

@@ -5,15 +5,12 @@
 #include <fcntl.h>
 #include <sched.h>
 
-#include <string>
-
 #include "descriptor.h"
 #include "failure.h"
 
 namespace rdma {
 
-// The calling thread goes to that namespace, for good; it stays where it is if the name is empty.
-// Throws Failure.
+// The calling thread goes to that namespace for good; an empty name is its own. Throws Failure.
 inline void enter(const std::string& netns) {
   if (!netns.empty()) {
     const Descriptor there(open(("/run/netns/" + netns).c_str(), O_RDONLY | O_CLOEXEC));
@@ -30,8 +27,6 @@ class Inside {
     enter(netns);
   }
   ~Inside() { setns(home_.number(), CLONE_NEWNET); }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
 
  private:
   Descriptor home_;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-// Ends of connections by rdma_cm's simple calls (rdma_create_ep), which bring their queues with
-// them.
+// Ends of connections by rdma_cm's simple calls (rdma_create_ep), which make their queues.
 #pragma once
 
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 
 #include <memory>
-#include <string>
 
 #include "failure.h"
 

@@ -3,9 +3,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <utility>
-
-#include "failure.h"
 
 namespace rdma {
 namespace {

@@ -2,11 +2,8 @@
 // Runs cases, counts them, and prints a line for each group of them.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <random>
 #include <set>
-#include <string>
 
 #include "connector.h"
 
@@ -35,8 +32,7 @@ class Suite {
   // Prints the plan; returns the program's exit status.
   int finish();
 
-  // Two connected ends, shared by the cases of a group until one fails. Waits are by
-  // event and by polling in turn.
+  // Ends for the cases of a group until one fails. Waits are by event and by polling in turn.
   Pair& pair();
   const Connector& connector() const { return connector_; }
   bool siw() const { return siw_; }

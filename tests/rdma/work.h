@@ -47,8 +47,6 @@ class Work : public ibv_send_wr {
     sg_list = pieces.data();
     num_sge = static_cast<int>(pieces.size());
   }
-  Work(const Work&) = delete;
-  Work& operator=(const Work&) = delete;
   Work(Work&&) = default;
   Work& operator=(Work&&) = default;
 
@@ -74,8 +72,7 @@ class Receive : public ibv_recv_wr {
     sg_list = pieces.data();
     num_sge = static_cast<int>(pieces.size());
   }
-  Receive(const Receive&) = delete;
-  Receive& operator=(const Receive&) = delete;
+  Receive(Receive&&) = default;
 
   std::vector<ibv_sge> pieces;
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-// The groups of cases, one function for each source file.
+// The groups of cases, one function for each source file, and what they share.
 #pragma once
 
 #include "suite.h"
+#include "transfer.h"
 
 namespace rdma {
 

@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "cases.h"
-#include "transfer.h"
 
 namespace rdma {
 namespace {

@@ -3,14 +3,10 @@
 #include <fcntl.h>
 #include <linux/udmabuf.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-
-#include <algorithm>
 
 #include "cases.h"
 #include "descriptor.h"
 #include "pattern.h"
-#include "transfer.h"
 
 namespace rdma {
 namespace {

@@ -2,11 +2,9 @@
 // Asynchronous events: of queue pairs and completion queues that can't go on, and of the port.
 #include <net/if.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #include "cases.h"
 #include "netns.h"
-#include "transfer.h"
 
 namespace rdma {
 namespace {

@@ -4,7 +4,6 @@
 #include <ctime>
 
 #include "cases.h"
-#include "transfer.h"
 
 namespace rdma {
 namespace {
@@ -46,12 +45,7 @@ void carry_out(Endpoint& client, ibv_wc_opcode opcode, const Build& build) {
 
 // The same for a send of so many bytes, which must arrive.
 void send_by(Endpoint& client, Endpoint& server, std::uint32_t length, const Build& build) {
-  prepare(client, server, length);
-  const std::uint64_t receive = server.post_recv({{kTarget, length}});
-  const std::uint64_t send = post_extended(client, build);
-  server.expect_recv(receive, length);
-  client.expect_send(send, IBV_WC_SEND);
-  check_target(server, length);
+  send_checked(client, server, length, [&] { return post_extended(client, build); });
 }
 
 void plain_operations(Suite& suite, Endpoint& client, Endpoint& server) {

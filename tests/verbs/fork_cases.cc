@@ -3,7 +3,6 @@
 #include "cases.h"
 #include "child.h"
 #include "descriptor.h"
-#include "transfer.h"
 
 namespace rdma {
 namespace {
@@ -39,8 +38,7 @@ void parent_goes_on(Suite& suite) {
     }
     return told ? 0 : 1;
   });
-  // From here on, the wire must carry the bytes that the parent writes, and the parent must read
-  // the bytes that arrive.
+  // From here on, the wire must carry what the parent writes, and the parent read what arrives.
   send_checked(*pair.client, *pair.server, kLength);
   write_and_read(pair);
   there = Descriptor();

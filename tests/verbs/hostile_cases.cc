@@ -8,7 +8,6 @@
 
 #include "cases.h"
 #include "doorbell.h"
-#include "transfer.h"
 
 namespace rdma {
 namespace {
@@ -44,13 +43,6 @@ void foreign_numbers(Suite& suite) {
   send_checked(*pair.client, *pair.server, 5000);
 }
 
-// A queue pair in state ERR, on which each doorbell starts the kernel's worker.
-Owned<ibv_qp> failed_qp(const Endpoint& end) {
-  Owned<ibv_qp> qp = unconnected_qp(end);
-  modify(qp.get(), IBV_QPS_ERR);
-  return qp;
-}
-
 // A thread rings for a queue pair all the time, before, while and after it is destroyed.
 void destroyed_beside(Suite& suite) {
   constexpr unsigned kRounds = 300;
@@ -75,7 +67,8 @@ void destroyed_beside(Suite& suite) {
   });
   const Deadline deadline(kTime);
   for (unsigned round = 0; round < kRounds; ++round) {
-    const Owned<ibv_qp> qp = failed_qp(end);
+    const Owned<ibv_qp> qp = unconnected_qp(end);
+    modify(qp.get(), IBV_QPS_ERR);  // each doorbell starts the kernel's worker
     number = qp->qp_num;
     for (const unsigned before = found; found == before && strange == 0;) {
       require(!deadline.over(), "its own queue pair is not found");
@@ -88,8 +81,7 @@ void destroyed_beside(Suite& suite) {
   send_checked(*pair.client, *pair.server, 5000);
 }
 
-// Asks for a queue pair past libibverbs; the answer, of the core and then the module, goes to
-// `answer`. Returns 0 or errno.
+// Asks for a queue pair past libibverbs; the whole answer goes to `answer`. Returns 0 or errno.
 int create_qp(const Endpoint& end, const std::uint8_t* answer) {
   struct {
     ib_uverbs_cmd_hdr header;

@@ -4,7 +4,6 @@
 // that has lost its upper bits leads to other bytes.
 #include "cases.h"
 #include "descriptor.h"
-#include "transfer.h"
 
 namespace rdma {
 namespace {

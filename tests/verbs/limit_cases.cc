@@ -3,7 +3,6 @@
 #include <cstdlib>
 
 #include "cases.h"
-#include "transfer.h"
 
 namespace rdma {
 namespace {
@@ -56,9 +55,7 @@ int make_cq(const Endpoint& end, std::uint32_t entries) {
 }
 
 int make_srq(const Endpoint& end, std::uint32_t receives, std::uint32_t sges) {
-  ibv_srq_init_attr init{};
-  init.attr.max_wr = receives;
-  init.attr.max_sge = sges;
+  ibv_srq_init_attr init{.attr = {.max_wr = receives, .max_sge = sges}};
   const Owned<ibv_srq> srq(ibv_create_srq(end.pd(), &init));
   if (srq == nullptr) {
     return errno;
@@ -74,8 +71,7 @@ std::uint32_t limit_of(int attribute) {
 }
 
 void capacity_cases(Suite& suite) {
-  const Pair& pair = suite.pair();
-  const Endpoint& end = *pair.client;
+  const Endpoint& end = *suite.pair().client;
   const ibv_device_attr& device = end.device();
   // One of them has its limit, and the others one or none.
   const auto capacity = [&](const std::string& what, std::uint32_t ibv_qp_cap::*which,
@@ -188,12 +184,8 @@ void list_cases(Suite& suite) {
   });
   suite.run("inline data: all of it, and one byte more", [&] {
     const std::uint32_t bytes = client.cap().max_inline_data;
-    prepare(client, server, bytes);
-    const std::uint64_t receive = server.post_recv({{kTarget, bytes}});
-    const std::uint64_t send = client.post_send(inline_send(client, bytes));
-    server.expect_recv(receive, bytes);
-    client.expect_send(send, IBV_WC_SEND);
-    check_target(server, bytes);
+    send_checked(client, server, bytes,
+                 [&] { return client.post_send(inline_send(client, bytes)); });
     expect_not_taken(client, inline_send(client, bytes + 1));
   });
   suite.run("the connection has survived it", [&] { send_checked(client, server, 5000); });
@@ -239,9 +231,7 @@ void queue_cases(Suite& suite) {
     client.expect_flushed(client.recv_cq(), shape.recv_wr);
   });
   suite.run("a shared receive queue takes max_srq_wr", [&] {
-    ibv_srq_init_attr init{};
-    init.attr.max_wr = limit_of(device.max_srq_wr);
-    init.attr.max_sge = 1;
+    ibv_srq_init_attr init{.attr = {.max_wr = limit_of(device.max_srq_wr), .max_sge = 1}};
     const Owned<ibv_srq> srq = own(ibv_create_srq(client.pd(), &init), "ibv_create_srq");
     Receive work;
     const std::uint32_t taken = fill([&] { return post(srq.get(), work); }, 2 * init.attr.max_wr);
@@ -272,13 +262,15 @@ void exhaust(std::uint32_t limit, std::uint32_t others, const std::function<Obje
 }
 
 // A group of such cases. It is skipped on a kernel that takes minutes for 65536 objects.
-void number_cases(Suite& suite, const std::function<void(const Endpoint&)>& cases) {
-  const char* const less = std::getenv("WEFT_LESS");
-  if (less != nullptr && std::atoi(less) > 1) {
-    Suite::skip("this kernel is too slow for 65536 objects of each kind");
-  }
-  const Pair pair = suite.connector().connect();
-  cases(*pair.client);
+void number_cases(Suite& suite, const std::string& name, void (*cases)(Suite&, const Endpoint&)) {
+  suite.group(name, [&] {
+    const char* const less = std::getenv("WEFT_LESS");
+    if (less != nullptr && std::atoi(less) > 1) {
+      Suite::skip("this kernel is too slow for 65536 objects of each kind");
+    }
+    const Pair pair = suite.connector().connect();
+    cases(suite, *pair.client);
+  });
 }
 
 // Objects that have no memory mapped.
@@ -294,7 +286,6 @@ void object_number_cases(Suite& suite, const Endpoint& end) {
   });
 }
 
-// The smallest shared receive queue.
 ibv_srq* smallest_srq(const Endpoint& end) {
   ibv_srq_init_attr shared{.attr = {.max_wr = 1, .max_sge = 1, .srq_limit = 0}};
   return ibv_create_srq(end.pd(), &shared);
@@ -330,15 +321,9 @@ void limit_cases(Suite& suite) {
   suite.group("limits: capacities", [&] { capacity_cases(suite); });
   suite.group("limits: lists", [&] { list_cases(suite); });
   suite.group("limits: queues filled", [&] { queue_cases(suite); });
-  suite.group("limits: numbers of objects", [&] {
-    number_cases(suite, [&](const Endpoint& end) { object_number_cases(suite, end); });
-  });
-  suite.group("limits: number of queue pairs", [&] {
-    number_cases(suite, [&](const Endpoint& end) { queue_pair_number_cases(suite, end); });
-  });
-  suite.group("limits: numbers of other queues", [&] {
-    number_cases(suite, [&](const Endpoint& end) { queue_number_cases(suite, end); });
-  });
+  number_cases(suite, "limits: numbers of objects", object_number_cases);
+  number_cases(suite, "limits: number of queue pairs", queue_pair_number_cases);
+  number_cases(suite, "limits: numbers of other queues", queue_number_cases);
 }
 
 }  // namespace rdma

@@ -2,12 +2,9 @@
 // A peer writes by a key without a pause while the key is taken away from it, and given to other
 // memory where that can be done: by then the old memory stands still, and not a byte comes to lie
 // in the new.
-#include <algorithm>
-#include <new>
 #include <thread>
 
 #include "cases.h"
-#include "transfer.h"
 
 namespace rdma {
 namespace {
@@ -21,25 +18,12 @@ constexpr std::uint8_t kOld = 0x5a;
 constexpr std::uint8_t kNew = 0xa5;
 constexpr int kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND;
 
-// Whole pages, since a region's address and its memory lie at the same place of a page.
-template <typename T>
-struct PageAllocator {
-  using value_type = T;
-  static constexpr std::align_val_t kPage{4096};
-  T* allocate(std::size_t count) {
-    return static_cast<T*>(::operator new(count * sizeof(T), kPage));
-  }
-  void deallocate(T* at, std::size_t) { ::operator delete(at, kPage); }
-  bool operator==(const PageAllocator&) const = default;
-};
-using Bytes = std::vector<std::uint8_t, PageAllocator<std::uint8_t>>;
-
 // The address that the peer writes to. The memory that follows a revoked key has the same address,
 // so that only the key keeps the peer out.
 constexpr std::uint64_t kAddress = 0x7eadbeef000;
 
-Owned<ibv_mr> region_of(const Endpoint& server, Bytes* bytes) {
-  return own(ibv_reg_mr_iova(server.pd(), bytes->data(), bytes->size(), kAddress, kRights),
+Owned<ibv_mr> region_of(const Endpoint& server, const Pages& pages) {
+  return own(ibv_reg_mr_iova(server.pd(), pages.bytes(), pages.size(), kAddress, kRights),
              "ibv_reg_mr_iova");
 }
 
@@ -49,11 +33,13 @@ ibv_mw_bind_info all_of(ibv_mr* region) {
 
 // The state of the server at the beginning of a round.
 struct Held {
-  Held(Endpoint& end, int window_type) : server(end), old(kLength, kOld), next(kLength, kNew) {
-    region = region_of(server, &old);
+  Held(Endpoint& end, int window_type) : server(end) {
+    std::ranges::fill(old.span(), kOld);
+    std::ranges::fill(next.span(), kNew);
+    region = region_of(server, old);
     key = region->rkey;
     if (window_type != 0) {
-      other = region_of(server, &next);
+      other = region_of(server, next);
       window = window_of(server, static_cast<ibv_mw_type>(window_type));
       bind(server, window.get(), all_of(region.get()));
       key = window->rkey;
@@ -61,13 +47,23 @@ struct Held {
   }
 
   Endpoint& server;
-  Bytes old;
-  Bytes next;
+  // A region's address and its memory lie at the same place of a page.
+  Pages old{kLength};
+  Pages next{kLength};
   Owned<ibv_mr> region;   // of the old bytes
   Owned<ibv_mr> other;    // of the new ones
   std::uint32_t key = 0;  // what the peer has
   Owned<ibv_mw> window;   // last, since it goes before what it is bound to
 };
+
+void register_anew(Held& held, int change, const Pages* memory, int rights) {
+  ibv_mr* region = held.region.get();
+  const std::uint32_t key = region->rkey;
+  require_zero(ibv_rereg_mr(region, change, nullptr, memory == nullptr ? nullptr : memory->bytes(),
+                            memory == nullptr ? 0 : memory->size(), rights),
+               "ibv_rereg_mr");
+  require(region->rkey != key, "the key has not changed");
+}
 
 // Takes the key away.
 using Revoke = void (*)(Held& held);
@@ -82,25 +78,12 @@ constexpr Way kWays[] = {
     {"a region ends, and there is another", 0,
      [](Held& held) {
        require_zero(ibv_dereg_mr(held.region.release()), "ibv_dereg_mr");
-       held.other = region_of(held.server, &held.next);
+       held.other = region_of(held.server, held.next);
      }},
     {"a region is registered anew, with its index and other memory", 0,
-     [](Held& held) {
-       ibv_mr* region = held.region.get();
-       const std::uint32_t key = region->rkey;
-       require_zero(ibv_rereg_mr(region, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, held.next.data(),
-                                 held.next.size(), 0),
-                    "ibv_rereg_mr");
-       require(region->rkey != key, "the key has not changed");
-     }},
+     [](Held& held) { register_anew(held, IBV_REREG_MR_CHANGE_TRANSLATION, &held.next, 0); }},
     {"a region is registered anew, with its index and its memory", 0,
-     [](Held& held) {
-       ibv_mr* region = held.region.get();
-       const std::uint32_t key = region->rkey;
-       require_zero(ibv_rereg_mr(region, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kRights),
-                    "ibv_rereg_mr");
-       require(region->rkey != key, "the key has not changed");
-     }},
+     [](Held& held) { register_anew(held, IBV_REREG_MR_CHANGE_ACCESS, nullptr, kRights); }},
     {"a window of type 1 is bound to another region", 1,
      [](Held& held) { bind(held.server, held.window.get(), all_of(held.other.get())); }},
     {"a window of type 1 ends, and there is another", 1,
@@ -148,9 +131,9 @@ class Writer {
   std::jthread thread_;
 };
 
-void expect_all(const Bytes& bytes, std::uint8_t value, const std::string& whose) {
-  const auto other = std::find_if(bytes.begin(), bytes.end(),
-                                  [value](std::uint8_t byte) { return byte != value; });
+void expect_all(const Pages& pages, std::uint8_t value, const std::string& whose) {
+  const auto bytes = pages.span();
+  const auto other = std::ranges::find_if(bytes, [value](auto byte) { return byte != value; });
   require(other == bytes.end(),
           "byte " + std::to_string(other - bytes.begin()) + " of " + whose + " was written");
 }
@@ -165,7 +148,7 @@ void round(Suite& suite, const Way& way) {
   const std::uint8_t sign = pair.client->memory().gather({{kSource, kLength}}).back();
   const Writer writer(*pair.client, kAddress, held.key);
 
-  const auto* last = static_cast<const volatile std::uint8_t*>(&held.old.back());
+  const auto* last = static_cast<const volatile std::uint8_t*>(&held.old.span().back());
   const Deadline deadline(kPatience);
   while (*last != sign) {
     require(!deadline.over(), "no write arrives");
@@ -175,7 +158,7 @@ void round(Suite& suite, const Way& way) {
   }
   way.revoke(held);
   // From here on it is nobody's but ours.
-  std::fill(held.old.begin(), held.old.end(), kOld);
+  std::ranges::fill(held.old.span(), kOld);
   pair.client->expect_error_state();
   pair.server->expect_error_state();
   expect_all(held.old, kOld, "the old memory");

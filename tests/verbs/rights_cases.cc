@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // What a queue pair lets its peer do at all (qp_access_flags), whatever a key allows.
 #include "cases.h"
-#include "transfer.h"
 
 namespace rdma {
 namespace {
@@ -18,10 +17,7 @@ const char* name_of(ibv_wr_opcode opcode) {
 }
 
 unsigned query_rights(const Endpoint& end) {
-  ibv_qp_attr attr{};
-  ibv_qp_init_attr init{};
-  require_zero(ibv_query_qp(end.qp(), &attr, IBV_QP_ACCESS_FLAGS, &init), "ibv_query_qp");
-  return attr.qp_access_flags;
+  return query(end.qp(), IBV_QP_ACCESS_FLAGS).qp_access_flags;
 }
 
 // As rdma_cm makes them; the server's memory grants all.
@@ -87,11 +83,8 @@ void refused(Suite& suite, ibv_wr_opcode opcode, unsigned rights, const std::str
 void just_made(Suite& suite) {
   const Pair pair = suite.connector().connect();
   Owned<ibv_qp> qp = unconnected_qp(*pair.server);
-  ibv_qp_attr attr{};
-  ibv_qp_init_attr init{};
-  const int error = ibv_query_qp(qp.get(), &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS, &init);
+  const ibv_qp_attr attr = query(qp.get(), IBV_QP_STATE | IBV_QP_ACCESS_FLAGS);
   require_zero(ibv_destroy_qp(qp.release()), "ibv_destroy_qp");
-  require_zero(error, "ibv_query_qp");
   require(attr.qp_state == IBV_QPS_INIT, "its state is " + std::to_string(attr.qp_state));
   require(attr.qp_access_flags == (kRead | kWrite | kAtomic),
           "its rights are " + std::to_string(attr.qp_access_flags));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "cases.h"
-#include "transfer.h"
 
 namespace rdma {
 namespace {

@@ -2,12 +2,10 @@
 // Sixteen threads of one process on the same objects: posters and pollers of one queue pair and one
 // completion queue, feeders of one shared receive queue, and owners that ask, change and register
 // beside. And posts that race with the kernel's own work for a queue pair.
-#include <algorithm>
 #include <atomic>
 #include <thread>
 
 #include "cases.h"
-#include "transfer.h"
 
 namespace rdma {
 namespace {
@@ -35,9 +33,6 @@ class Crowd {
     require(!failed_, why_);
   }
   ~Crowd() { over_ = true; }
-  Crowd() = default;
-  Crowd(const Crowd&) = delete;
-  Crowd& operator=(const Crowd&) = delete;
 
   bool over() const { return over_ || Clock::now() - moved_.load() > kPatience; }
   void moved() { moved_ = Clock::now(); }
@@ -168,10 +163,7 @@ void one_queue_pair(Suite& suite) {
   for (unsigned which = 0; which < 2; ++which) {
     crowd.add([&] {
       while (!crowd.over() && !ledger.complete()) {
-        ibv_qp_attr attr{};
-        ibv_qp_init_attr init{};
-        require_zero(ibv_query_qp(client.qp(), &attr, IBV_QP_STATE | IBV_QP_CAP, &init),
-                     "ibv_query_qp");
+        const ibv_qp_attr attr = query(client.qp(), IBV_QP_STATE | IBV_QP_CAP);
         require(attr.qp_state == IBV_QPS_RTS, "the queue pair is in another state");
         const Owned<ibv_qp> neighbour = unconnected_qp(client);
         std::this_thread::sleep_for(std::chrono::milliseconds(5));

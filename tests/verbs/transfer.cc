@@ -13,10 +13,12 @@ void check_target(const Endpoint& to, std::uint32_t length) {
   to.memory().check({{kTarget, length}}, to.name());
 }
 
-void send_checked(Endpoint& from, Endpoint& to, std::uint32_t length) {
+void send_checked(Endpoint& from, Endpoint& to, std::uint32_t length,
+                  const std::function<std::uint64_t()>& post) {
   prepare(from, to, length);
   const std::uint64_t receive = to.post_recv({{kTarget, length}});
-  const std::uint64_t send = from.post_send(from.work(IBV_WR_SEND, {{kSource, length}}));
+  const std::uint64_t send =
+      post ? post() : from.post_send(from.work(IBV_WR_SEND, {{kSource, length}}));
   to.expect_recv(receive, length);
   from.expect_send(send, IBV_WC_SEND);
   check_target(to, length);

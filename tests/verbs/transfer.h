@@ -14,8 +14,9 @@ inline constexpr std::size_t kTarget = 1U << 20;
 void prepare(const Endpoint& from, const Endpoint& to, std::uint32_t length);
 // The target holds them, and its surroundings what they held.
 void check_target(const Endpoint& to, std::uint32_t length);
-// Sends `length` bytes to a receive that is posted here, and checks them.
-void send_checked(Endpoint& from, Endpoint& to, std::uint32_t length);
+// Sends `length` bytes, by `post` or ibv_post_send, to a receive posted here, and checks them.
+void send_checked(Endpoint& from, Endpoint& to, std::uint32_t length,
+                  const std::function<std::uint64_t()>& post = {});
 // The client has tried something that costs the connection, and not a byte has changed.
 void expect_refused(Endpoint& client, Endpoint& server);
 

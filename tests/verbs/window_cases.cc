@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <set>
 
 #include "cases.h"
-#include "transfer.h"
 
 namespace rdma {
 namespace {
