@@ -30,8 +30,7 @@ using Clock = std::chrono::steady_clock;
 // As the fuzzer's -max_len.
 constexpr std::size_t kLongest = 640;
 constexpr std::uint64_t kSpeakEvery = 1U << 24;
-// So many inputs take less than that, by far, of a processor: other work on the machine does not
-// count.
+// So many inputs take less of a processor, by far. Other work on the machine does not count.
 constexpr std::uint64_t kBatch = 1U << 16;
 constexpr itimerval kBatchTime{.it_interval = {}, .it_value = {.tv_sec = 60, .tv_usec = 0}};
 

@@ -5,7 +5,6 @@
 #include "wire.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 
 namespace weft::fuzz {
 

@@ -5,8 +5,6 @@
 #include "input.hpp"
 #include "marks.hpp"
 
-#include <algorithm>
-
 using namespace weft::fuzz;  // NOLINT(google-build-using-namespace)
 using weft::test::read;
 

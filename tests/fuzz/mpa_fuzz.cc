@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// MPA Request and Reply frames as a hostile peer sends them. The input's first
-// byte says which of the two is expected; the rest is what arrives.
+// MPA frames as a hostile peer sends them: a byte says which is expected, the rest is what arrives.
 #include "input.hpp"
 
-#include <algorithm>
 #include <string_view>
 
 using namespace weft::fuzz;  // NOLINT(google-build-using-namespace)
@@ -60,8 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
   Bytes again(WEFT_MPA_MAX_FRAME);
   const u32 again_len = weft_mpa_encode(again.data(), &frame, bytes.data() + at);
   require(again_len == len, "an accepted frame can be written again");
-  // Reserved flags are not kept: two with revision 2, three with revision 1; nor is flag R of a
-  // Request.
+  // Reserved flags are not kept: two in revision 2, three in revision 1; nor flag R of a Request.
   again[16] |= bytes[16] & ((frame.revision == 2 ? 0x09 : 0x19) | (reply ? 0 : 0x20));
   require(std::equal(bytes.begin(), bytes.end(), again.begin()), "and is the same then");
   return 0;

@@ -2,8 +2,6 @@
 // Frames of paths, as a hostile peer sends them.
 #include "input.hpp"
 
-#include <algorithm>
-
 using namespace weft::fuzz;  // NOLINT(google-build-using-namespace)
 
 namespace {

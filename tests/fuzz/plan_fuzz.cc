@@ -3,8 +3,6 @@
 // a largest FPDU, then a message in each five bytes; some end the segment.
 #include "input.hpp"
 
-#include <algorithm>
-
 using namespace weft::fuzz;  // NOLINT(google-build-using-namespace)
 
 extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {

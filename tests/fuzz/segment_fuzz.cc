@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// DDP/RDMAP headers and Terminate messages as a hostile peer sends them. The
-// input is four bytes of a reason and a length, then a segment.
+// DDP headers and Terminates as a hostile peer sends them: a reason and a length, then a segment.
 #include "input.hpp"
-
-#include <algorithm>
 
 using namespace weft::fuzz;  // NOLINT(google-build-using-namespace)
 

@@ -2,8 +2,6 @@
 // Session control messages of DDP over SCTP, as a hostile peer sends them.
 #include "input.hpp"
 
-#include <algorithm>
-
 using namespace weft::fuzz;  // NOLINT(google-build-using-namespace)
 
 namespace {
