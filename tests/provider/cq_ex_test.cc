@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Completion queues beyond ibv_poll_cq(): struct ibv_cq_ex, timestamps, resizing; and
-// the domains whose queues are not locked.
+// Completion queues beyond ibv_poll_cq(): ibv_cq_ex, timestamps, resizing; domains without locks.
 #include <rdma/ib_user_ioctl_verbs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,31 +13,21 @@ namespace {
 constexpr uint64_t kStamps =
     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | uint64_t{IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK};
 
-int64_t now(clockid_t clock) {
-  timespec time = {};
-  clock_gettime(clock, &time);
-  return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
-}
-
 class CqExTest : public QueuePairTest {
  protected:
-  void SetUp() override {
-    QueuePairTest::SetUp();
-    ASSERT_EQ(ibv_destroy_qp(qp_), 0);
-    ASSERT_EQ(ibv_destroy_cq(cq_), 0);
+  CqExTest() {
+    qp_.end();
+    cq_.end();
     ibv_cq_init_attr_ex attr = init_attr();
     ex_ = ibv_create_cq_ex(context_, &attr);
-    ASSERT_NE(ex_, nullptr) << strerror(errno);
-    cq_ = ibv_cq_ex_to_cq(ex_);
-    qp_ = create_qp();
-    ASSERT_NE(qp_, nullptr);
+    cq_ = Made(ibv_cq_ex_to_cq(ex_));
+    qp_ = Made(create_qp());
   }
   ibv_cq_init_attr_ex init_attr() {
-    ibv_cq_init_attr_ex attr = {.cqe = kCqe,
-                                .cq_context = this,
-                                .channel = channel_,
-                                .wc_flags = IBV_WC_STANDARD_FLAGS | kStamps};
-    return attr;
+    return {.cqe = kCqe,
+            .cq_context = this,
+            .channel = channel_,
+            .wc_flags = IBV_WC_STANDARD_FLAGS | kStamps};
   }
   void add(uint64_t wr_id, uint8_t opcode, uint8_t flags = 0, uint8_t status = 0) const {
     weft_cqe cqe = {.wr_id = wr_id,
@@ -156,20 +144,19 @@ TEST_F(CqExTest, EndBeforeTheLast) {
 }
 
 TEST_F(CqExTest, WhatAQueuePairLeftIsSkipped) {
-  ibv_qp* other = create_qp();
-  ASSERT_NE(other, nullptr);
+  Made other(create_qp());
   complete(1, other);
   complete(2, qp_);
   complete(3, other);
-  ASSERT_EQ(ibv_destroy_qp(other), 0);
+  other.end();
   ASSERT_EQ(ibv_start_poll(ex_, &poll_), 0);
   EXPECT_EQ(ex_->wr_id, 2U);
   EXPECT_EQ(ibv_next_poll(ex_), ENOENT);
   ibv_end_poll(ex_);
   EXPECT_EQ(consumer(), 3U);
-  other = create_qp();
+  other = Made(create_qp());
   complete(4, other);
-  ASSERT_EQ(ibv_destroy_qp(other), 0);
+  other.end();
   EXPECT_EQ(ibv_start_poll(ex_, &poll_), ENOENT);
   EXPECT_EQ(consumer(), 4U) << "skipped entries are given back too";
 }
@@ -387,18 +374,14 @@ TEST_F(ObjectTest, ParentDomains) {
   Made mr(ibv_reg_mr(parent, buffer, sizeof(buffer), 0));
   ibv_srq_init_attr srq_attr = {.attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 0}};
   Made srq(ibv_create_srq(parent, &srq_attr));
-  ibv_qp_init_attr qp_attr = {};
-  qp_attr.send_cq = qp_attr.recv_cq = ibv_cq_ex_to_cq(cq);
-  qp_attr.srq = srq;
-  qp_attr.qp_type = IBV_QPT_RC;
-  qp_attr.cap.max_send_wr = 1;
-  qp_attr.cap.max_send_sge = 1;
+  ibv_cq* both = ibv_cq_ex_to_cq(cq);
+  ibv_qp_init_attr qp_attr = {
+      .send_cq = both, .recv_cq = both, .srq = srq, .cap = {1, 0, 1, 0, 0}, .qp_type = IBV_QPT_RC};
   Made qp(ibv_create_qp(parent, &qp_attr));
   EXPECT_EQ(qp->pd, parent);
   ibv_sge sge = {1, 2, 3};
   ibv_recv_wr recv = recv_wr(1, &sge);
-  ibv_recv_wr* bad = nullptr;
-  EXPECT_EQ(ibv_post_srq_recv(srq, &recv, &bad), 0);
+  EXPECT_EQ(post(srq, &recv), 0);
 
   qp.end();
   srq.end();

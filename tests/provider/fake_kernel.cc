@@ -3,17 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <infiniband/verbs.h>
 #include <rdma/ib_user_ioctl_cmds.h>
-#include <rdma/ib_user_verbs.h>
-#include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <fstream>
@@ -24,7 +20,6 @@ namespace weft_test {
 namespace {
 
 constexpr char kMemoryName[] = "weft-rings";
-constexpr uint32_t kSqMaxBlocks = WEFT_SQ_MAX_BLOCKS;
 
 template <typename Out>
 void answer(uint64_t response, const Out& out, size_t offset = 0) {
@@ -39,12 +34,17 @@ const In& as(const uint8_t* request) {
   return *reinterpret_cast<const In*>(request);
 }
 
-// An answer of the core's with room behind it for the driver's.
-template <typename Out>
-Out cleared() {
-  Out out;
-  memset(&out, 0, sizeof(out));
-  return out;
+// The answer of the core, and behind it that of the driver.
+template <typename Core, typename Driver>
+void answer_both(uint64_t response, const Core& core, const Driver& driver) {
+  answer(response, core);
+  answer(response, driver, sizeof(core));
+}
+
+// What a system call returns.
+int outcome(int error) {
+  errno = error == 0 ? errno : error;
+  return error == 0 ? 0 : -1;
 }
 
 // Ends an object, and tells how many of its events libibverbs has to wait for.
@@ -66,9 +66,26 @@ int destroy(std::map<uint32_t, std::unique_ptr<Object>>& objects, uint32_t handl
   return 0;
 }
 
-// Bytes of the memory file that are mapped in this process. (Not the number of
-// mappings: neighbours become one.)
-size_t mapped_bytes() {
+// The user's end of a pipe, and the kernel's.
+std::array<int, 2> new_pipe() {
+  std::array<int, 2> ends = {};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    abort();
+  }
+  return ends;
+}
+
+template <typename Event>
+void write_event(int to, const Event& event) {
+  if (::write(to, &event, sizeof(event)) != sizeof(event)) {
+    abort();
+  }
+}
+
+}  // namespace
+
+// Not the number of mappings: neighbours become one.
+size_t FakeKernel::user_mapped_bytes() const {
   std::ifstream maps("/proc/self/maps");
   std::string line;
   size_t bytes = 0;
@@ -80,10 +97,8 @@ size_t mapped_bytes() {
       bytes += end - start;
     }
   }
-  return bytes;
+  return bytes - own_bytes_;
 }
-
-}  // namespace
 
 void FakeQp::set_state(uint32_t to) {
   state = to;
@@ -98,14 +113,6 @@ FakeKernel& FakeKernel::get() {
   return *kernel;
 }
 
-void FakeKernel::fail(uint32_t command, int error, unsigned times) {
-  failures_[command] = {error, times};
-}
-
-size_t FakeKernel::user_mapped_bytes() const {
-  return mapped_bytes() - own_bytes_;
-}
-
 bool FakeKernel::complete(uint32_t handle, const weft_cqe& cqe, uint8_t flags, uint8_t status,
                           uint8_t opcode, bool solicited) {
   const std::lock_guard guard(lock_);
@@ -114,11 +121,8 @@ bool FakeKernel::complete(uint32_t handle, const weft_cqe& cqe, uint8_t flags, u
     return false;
   }
   if (queue.ring.notify(solicited || status != 0) && queue.channel_fd >= 0) {
-    const ib_uverbs_comp_event_desc event = {.cq_handle = queue.user_handle};
     queue.events_reported++;
-    if (::write(queue.channel_fd, &event, sizeof(event)) != sizeof(event)) {
-      abort();
-    }
+    write_event(queue.channel_fd, ib_uverbs_comp_event_desc{.cq_handle = queue.user_handle});
   }
   return true;
 }
@@ -175,10 +179,7 @@ int FakeKernel::resize_cq(const uint8_t* request, uint64_t response) {
     return EINVAL;
   }
   queue.ring.move(new_ring(WEFT_RING_OFFSET + resp.cqe * sizeof(weft_cqe), &resp.ring), resp.cqe);
-  auto core = cleared<ib_uverbs_resize_cq_resp>();
-  core.cqe = resp.cqe;
-  answer(response, core);
-  answer(response, resp, sizeof(core));
+  answer_both(response, ib_uverbs_resize_cq_resp{.cqe = resp.cqe}, resp);
   return 0;
 }
 
@@ -197,12 +198,9 @@ int FakeKernel::create_srq(const uint8_t* request, uint64_t response) {
   made->limit = cmd.srq_limit;
   made->max_wr = resp.entries;
   made->max_sge = cmd.max_sge;
-  auto core = cleared<ib_uverbs_create_srq_resp>();
-  core.srq_handle = next_handle_;
-  core.max_wr = resp.entries;
-  core.max_sge = cmd.max_sge;
-  answer(response, core);
-  answer(response, resp, sizeof(core));
+  const ib_uverbs_create_srq_resp core = {
+      .srq_handle = next_handle_, .max_wr = resp.entries, .max_sge = cmd.max_sge};
+  answer_both(response, core, resp);
   srqs_[next_handle_++] = std::move(made);
   return 0;
 }
@@ -220,17 +218,14 @@ int FakeKernel::modify_srq(const uint8_t* request) {
 }
 
 void FakeKernel::raise(ibv_event_type type, uint64_t element) {
-  const ib_uverbs_async_event_desc event = {
-      .element = element, .event_type = static_cast<uint32_t>(type), .reserved = 0};
   for (auto& [handle, queue] : srqs_) {
     queue->events_reported += queue->user_handle == element;
   }
   for (auto& [handle, queue] : qps_) {
     queue->events_reported += queue->user_handle == element;
   }
-  if (::write(async_fd_, &event, sizeof(event)) != sizeof(event)) {
-    abort();
-  }
+  write_event(async_fd_, ib_uverbs_async_event_desc{.element = element,
+                                                    .event_type = static_cast<uint32_t>(type)});
 }
 
 int FakeKernel::create_qp(const uint8_t* request, uint64_t response) {
@@ -239,13 +234,12 @@ int FakeKernel::create_qp(const uint8_t* request, uint64_t response) {
     return EOPNOTSUPP;
   }
   auto made = std::make_unique<FakeQp>();
-  const uint32_t caps[] = {cmd.max_send_wr, cmd.max_recv_wr, cmd.max_send_sge, cmd.max_recv_sge,
-                           cmd.max_inline_data};
-  memcpy(made->caps, caps, sizeof(caps));
+  made->cap = {cmd.max_send_wr, cmd.max_recv_wr, cmd.max_send_sge, cmd.max_recv_sge,
+               cmd.max_inline_data};
   weft_create_qp_resp resp = {.sq_max_blocks =
                                   std::max(weft_sq_blocks_for_sge(cmd.max_send_sge),
                                            weft_sq_blocks_for_inline(cmd.max_inline_data))};
-  if (resp.sq_max_blocks > kSqMaxBlocks) {
+  if (resp.sq_max_blocks > uint32_t{WEFT_SQ_MAX_BLOCKS}) {
     return EINVAL;
   }
   resp.sq_blocks = std::bit_ceil(std::max(1U, cmd.max_send_wr * resp.sq_max_blocks));
@@ -265,20 +259,16 @@ int FakeKernel::create_qp(const uint8_t* request, uint64_t response) {
   }
   made->user_handle = cmd.user_handle;
   made->qp_num = next_handle_ + 1000;
-  made->send_cq = cmd.send_cq_handle;
-  made->recv_cq = cmd.recv_cq_handle;
   made->set_state(IBV_QPS_RESET);
 
-  auto core = cleared<ib_uverbs_create_qp_resp>();
-  core.qp_handle = next_handle_;
-  core.qpn = made->qp_num;
-  core.max_send_wr = caps[0];
-  core.max_recv_wr = caps[1];
-  core.max_send_sge = caps[2];
-  core.max_recv_sge = caps[3];
-  core.max_inline_data = caps[4];
-  answer(response, core);
-  answer(response, resp, sizeof(core));
+  const ib_uverbs_create_qp_resp core = {.qp_handle = next_handle_,
+                                         .qpn = made->qp_num,
+                                         .max_send_wr = cmd.max_send_wr,
+                                         .max_recv_wr = cmd.max_recv_wr,
+                                         .max_send_sge = cmd.max_send_sge,
+                                         .max_recv_sge = cmd.max_recv_sge,
+                                         .max_inline_data = cmd.max_inline_data};
+  answer_both(response, core, resp);
   qps_[next_handle_++] = std::move(made);
   return 0;
 }
@@ -301,44 +291,36 @@ int FakeKernel::modify_qp(const uint8_t* request) {
 
 int FakeKernel::query_qp(const uint8_t* request, uint64_t response) {
   const FakeQp& queue_pair = qp(as<ib_uverbs_query_qp>(request).qp_handle);
-  auto resp = cleared<ib_uverbs_query_qp_resp>();
-  resp.qp_state = static_cast<uint8_t>(queue_pair.state);
-  resp.max_send_wr = queue_pair.caps[0];
-  resp.max_recv_wr = queue_pair.caps[1];
-  resp.max_send_sge = queue_pair.caps[2];
-  resp.max_recv_sge = queue_pair.caps[3];
-  resp.max_inline_data = queue_pair.caps[4];
-  answer(response, resp);
+  answer(response, ib_uverbs_query_qp_resp{.max_send_wr = queue_pair.cap.max_send_wr,
+                                           .max_recv_wr = queue_pair.cap.max_recv_wr,
+                                           .max_send_sge = queue_pair.cap.max_send_sge,
+                                           .max_recv_sge = queue_pair.cap.max_recv_sge,
+                                           .max_inline_data = queue_pair.cap.max_inline_data,
+                                           .qp_state = static_cast<uint8_t>(queue_pair.state)});
   return 0;
 }
 
 int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t response) {
   switch (command) {
     case IB_USER_VERBS_CMD_GET_CONTEXT: {
-      int ends[2];
-      if (pipe2(ends, O_CLOEXEC) != 0) {
-        return errno;
-      }
+      const auto [here, there] = new_pipe();
       if (async_fd_ >= 0) {
         ::close(async_fd_);
       }
-      async_fd_ = ends[1];
-      const uint32_t core[2] = {static_cast<uint32_t>(ends[0]), 1};  // async_fd, vectors
-      answer(response, core);
-      answer(response, weft_ucontext_resp{.max_inline = WEFT_MAX_INLINE, .reserved = 0},
-             sizeof(core));
+      async_fd_ = there;
+      const uint32_t core[2] = {static_cast<uint32_t>(here), 1};  // async_fd, vectors
+      answer_both(response, core, weft_ucontext_resp{.max_inline = WEFT_MAX_INLINE, .reserved = 0});
       return 0;
     }
     case IB_USER_VERBS_CMD_QUERY_DEVICE: {
-      ib_uverbs_query_device_resp resp = {.fw_ver = uint64_t{1} << 32 | uint64_t{2} << 16 | 3,
-                                          .max_qp = 4711,
-                                          .max_sge = WEFT_MAX_SGE,
-                                          .phys_port_cnt = 1};
-      answer(response, resp);
+      const uint64_t version = uint64_t{1} << 32 | uint64_t{2} << 16 | 3;
+      answer(response,
+             ib_uverbs_query_device_resp{
+                 .fw_ver = version, .max_qp = 4711, .max_sge = WEFT_MAX_SGE, .phys_port_cnt = 1});
       return 0;
     }
     case IB_USER_VERBS_CMD_QUERY_PORT: {
-      ib_uverbs_query_port_resp resp = {
+      const ib_uverbs_query_port_resp resp = {
           .gid_tbl_len = 1, .state = IBV_PORT_ACTIVE, .link_layer = IBV_LINK_LAYER_ETHERNET};
       answer(response, resp);
       return 0;
@@ -363,12 +345,9 @@ int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t respo
       mrs_--;
       return 0;
     case IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL: {
-      int ends[2];
-      if (pipe2(ends, O_CLOEXEC) != 0) {
-        return errno;
-      }
-      channels_[ends[0]] = ends[1];
-      answer(response, static_cast<uint32_t>(ends[0]));
+      const auto [here, there] = new_pipe();
+      channels_[here] = there;
+      answer(response, static_cast<uint32_t>(here));
       return 0;
     }
     case IB_USER_VERBS_CMD_REREG_MR: {
@@ -380,10 +359,8 @@ int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t respo
       return 0;
     }
     case IB_USER_VERBS_CMD_ALLOC_MW: {
-      auto resp = cleared<ib_uverbs_alloc_mw_resp>();
-      resp.mw_handle = next_handle_++;
-      resp.rkey = 0x3300 + as<ib_uverbs_alloc_mw>(request).mw_type;
-      answer(response, resp);
+      const uint32_t rkey = 0x3300 + as<ib_uverbs_alloc_mw>(request).mw_type;
+      answer(response, ib_uverbs_alloc_mw_resp{.mw_handle = next_handle_++, .rkey = rkey});
       mws_++;
       return 0;
     }
@@ -442,8 +419,7 @@ int FakeKernel::execute_extended(uint32_t command, const uint8_t* request, uint6
                    sizeof(ib_uverbs_ex_create_cq_resp));
 }
 
-// A doorbell has one attribute: a queue pair's number, or a shared receive queue's handle,
-// which has no length.
+// Of a queue pair's number, or of a shared receive queue's handle, which has no length.
 int FakeKernel::doorbell(const ib_uverbs_ioctl_hdr& header, const ib_uverbs_attr& queue) {
   if (header.length != sizeof(header) + sizeof(queue) || header.num_attrs != 1 ||
       header.driver_id != driver_id || queue.attr_id != WEFT_ATTR_DOORBELL) {
@@ -470,18 +446,15 @@ int FakeKernel::doorbell(const ib_uverbs_ioctl_hdr& header, const ib_uverbs_attr
   return ENOENT;
 }
 
-// Beside the module's own methods there is one that libibverbs has by ioctl alone: of the
-// others ENOTTY tells it to write commands.
+// One of libibverbs' methods is by ioctl alone; for others ENOTTY tells it to write commands.
 int FakeKernel::ioctl(void* argument) {
   const std::lock_guard guard(lock_);
   const auto* header = static_cast<const ib_uverbs_ioctl_hdr*>(argument);
   if (header->method_id >= WEFT_METHOD_SEND_DOORBELL) {
-    errno = doorbell(*header, header->attrs[0]);
-    return errno == 0 ? 0 : -1;
+    return outcome(doorbell(*header, header->attrs[0]));
   }
   if (header->object_id != UVERBS_OBJECT_MR || header->method_id != UVERBS_METHOD_REG_DMABUF_MR) {
-    errno = ENOTTY;
-    return -1;
+    return outcome(ENOTTY);
   }
   auto* attrs = reinterpret_cast<ib_uverbs_attr*>(static_cast<uint8_t*>(argument) +
                                                   sizeof(ib_uverbs_ioctl_hdr));
@@ -495,19 +468,14 @@ int FakeKernel::ioctl(void* argument) {
   last_mr_fd = static_cast<int>(by_id.at(UVERBS_ATTR_REG_DMABUF_MR_FD)->data_s64);
   answer(by_id.at(UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY)->data, uint32_t{0x1102});
   answer(by_id.at(UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY)->data, uint32_t{0x2202});
-  if (last_mr_fd < 0) {
-    errno = EBADF;
-    return -1;
-  }
-  mrs_++;
-  return 0;
+  mrs_ += last_mr_fd >= 0;
+  return outcome(last_mr_fd >= 0 ? 0 : EBADF);
 }
 
 ssize_t FakeKernel::command(const void* buffer, size_t bytes) {
   const auto* header = static_cast<const ib_uverbs_cmd_hdr*>(buffer);
   if (bytes < sizeof(*header)) {
-    errno = EINVAL;
-    return -1;
+    return outcome(EINVAL);
   }
   const uint32_t number = header->command & IB_USER_VERBS_CMD_COMMAND_MASK;
   if (auto delay = delays_.extract(number)) {
@@ -538,11 +506,7 @@ ssize_t FakeKernel::command(const void* buffer, size_t bytes) {
     }
     error = execute(number, request, response);
   }
-  if (error != 0) {
-    errno = error;
-    return -1;
-  }
-  return static_cast<ssize_t>(bytes);
+  return outcome(error) == 0 ? static_cast<ssize_t>(bytes) : -1;
 }
 
 }  // namespace weft_test

@@ -8,7 +8,6 @@
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/types.h>
 
@@ -16,7 +15,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "kernel_side.hpp"
 
@@ -52,10 +50,8 @@ struct FakeSrq {
 struct FakeQp {
   uint64_t user_handle;
   uint32_t qp_num;
-  uint32_t send_cq;
-  uint32_t recv_cq;
   uint32_t state;
-  uint32_t caps[5];  // send_wr, recv_wr, send_sge, recv_sge, inline
+  ibv_qp_cap cap;
   KernelSendQueue sq;
   KernelRecvQueue rq;
   unsigned send_doorbells = 0;
@@ -80,13 +76,14 @@ class FakeKernel {
   bool netlink_closed = getenv("FAKE_KERNEL_NETLINK") != nullptr;
 
   // The next `times` commands `command` fail with `error`.
-  void fail(uint32_t command, int error, unsigned times = 1);
+  void fail(uint32_t command, int error, unsigned times = 1) {
+    failures_[command] = {error, times};
+  }
   // The next `times` doorbells fail with `error`.
   void refuse_doorbell(int error, unsigned times = 1) { doorbell_failure_ = {error, times}; }
   // Makes the next command `command` take this long.
   void delay(uint32_t command, int64_t milliseconds) { delays_[command] = milliseconds; }
-  // The next ring is given out with an offset that cannot be mapped, after
-  // `skip` good ones.
+  // The next ring but `skip` is given out with an offset that cannot be mapped.
   void spoil_mapping(int skip = 0) { spoil_ = skip; }
 
   FakeCq& cq(uint32_t handle) { return *cqs_.at(handle); }
@@ -116,8 +113,7 @@ class FakeKernel {
   // Ring memory that the user has mapped (not counting the kernel's own mappings).
   size_t user_mapped_bytes() const;
 
-  // Commands, doorbells and complete() exclude each other. A test with threads holds this
-  // around what it does with an object's ring on the kernel's side.
+  // Excludes commands, doorbells and complete(). Tests with threads hold it for the kernel's side.
   std::recursive_mutex& lock() { return lock_; }
 
   // -- for the functions that stand in for libc's --

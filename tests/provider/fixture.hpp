@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
-// What the tests of libweft under the real libibverbs share: an opened device of
-// the fake kernel, and a queue pair on it.
+// For tests of libweft under the real libibverbs: the fake kernel's device, a queue pair on it.
 #pragma once
 
 #include <errno.h>
 #include <gtest/gtest.h>
-#include <infiniband/verbs.h>
-#include <string.h>
 #include <sys/select.h>
+#include <time.h>
 
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "fake_kernel.hpp"
 
@@ -20,6 +16,13 @@ namespace weft_test {
 
 inline FakeKernel& kernel() {
   return FakeKernel::get();
+}
+
+// Nanoseconds.
+inline int64_t now(clockid_t clock) {
+  timespec time = {};
+  clock_gettime(clock, &time);
+  return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
 }
 
 // The one device of the fake kernel, opened; nullptr if libibverbs lists none.
@@ -46,10 +49,12 @@ int refusal(const Object* made) {
 }
 
 struct End {
+  int operator()(ibv_context* context) const { return ibv_close_device(context); }
   int operator()(ibv_pd* pd) const { return ibv_dealloc_pd(pd); }
   int operator()(ibv_td* td) const { return ibv_dealloc_td(td); }
   int operator()(ibv_mr* mr) const { return ibv_dereg_mr(mr); }
   int operator()(ibv_mw* mw) const { return ibv_dealloc_mw(mw); }
+  int operator()(ibv_comp_channel* channel) const { return ibv_destroy_comp_channel(channel); }
   int operator()(ibv_cq* cq) const { return ibv_destroy_cq(cq); }
   int operator()(ibv_cq_ex* cq) const { return ibv_destroy_cq(ibv_cq_ex_to_cq(cq)); }
   int operator()(ibv_srq* srq) const { return ibv_destroy_srq(srq); }
@@ -65,9 +70,12 @@ class Made {
       throw std::runtime_error(std::string("not made: ") + strerror(errno));
     }
   }
+  Made(Made&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Made& operator=(Made&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
   ~Made() { end(); }
-  Made(const Made&) = delete;
-  Made& operator=(const Made&) = delete;
   void end() {
     if (Object* const object = std::exchange(object_, nullptr)) {
       EXPECT_EQ(End()(object), 0);
@@ -84,17 +92,10 @@ inline ibv_recv_wr recv_wr(uint64_t wr_id, ibv_sge* sge, int num_sge = 1) {
   return {.wr_id = wr_id, .next = nullptr, .sg_list = sge, .num_sge = num_sge};
 }
 
-class ObjectTest : public testing::Test {
+// Looks for what is left in the kernel when all members of a test are gone.
+class Leftovers : public testing::Test {
  protected:
-  void SetUp() override {
-    context_ = open_device();
-    ASSERT_NE(context_, nullptr) << strerror(errno);
-    pd_ = ibv_alloc_pd(context_);
-    ASSERT_NE(pd_, nullptr);
-  }
-  void TearDown() override {
-    EXPECT_TRUE(pd_ == nullptr || ibv_dealloc_pd(pd_) == 0);
-    EXPECT_TRUE(context_ == nullptr || ibv_close_device(context_) == 0);
+  ~Leftovers() override {
     EXPECT_EQ(kernel().num_pds(), 0U);
     EXPECT_EQ(kernel().num_mrs(), 0U);
     EXPECT_EQ(kernel().num_cqs(), 0U);
@@ -103,9 +104,33 @@ class ObjectTest : public testing::Test {
     EXPECT_EQ(kernel().num_mws(), 0U);
     EXPECT_EQ(kernel().user_mapped_bytes(), 0U) << "a ring is still mapped";
   }
+};
 
-  ibv_context* context_ = nullptr;
-  ibv_pd* pd_ = nullptr;
+class ObjectTest : public Leftovers {
+ protected:
+  // Returns what posting does; an error must name the request refused: `bad`, or the first.
+  static int post(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr* bad = nullptr) {
+    return post_by(ibv_post_send, qp, wr, bad);
+  }
+  static int post(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr* bad = nullptr) {
+    return post_by(ibv_post_recv, qp, wr, bad);
+  }
+  static int post(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr* bad = nullptr) {
+    return post_by(ibv_post_srq_recv, srq, wr, bad);
+  }
+
+  Made<ibv_context> context_{open_device()};
+  Made<ibv_pd> pd_{ibv_alloc_pd(context_)};
+
+ private:
+  template <typename Queue, typename Request>
+  static int post_by(int (*call)(Queue*, Request*, Request**), Queue* queue, Request* wr,
+                     Request* bad) {
+    Request* told = nullptr;
+    const int error = call(queue, wr, &told);
+    EXPECT_TRUE(error == 0 || told == (bad == nullptr ? wr : bad)) << "another one is named";
+    return error;
+  }
 };
 
 class QueuePairTest : public ObjectTest {
@@ -116,25 +141,9 @@ class QueuePairTest : public ObjectTest {
   static constexpr uint32_t kRecvSge = 2;
   static constexpr uint32_t kInline = 100;
   static constexpr uint32_t kMaxBlocks = 3;  // of 100 bytes inline
-  static constexpr uint32_t kBlocks = 16;    // 4 * 3, rounded up
   static constexpr int kCqe = 16;
 
-  void SetUp() override {
-    ObjectTest::SetUp();
-    channel_ = ibv_create_comp_channel(context_);
-    ASSERT_NE(channel_, nullptr);
-    cq_ = ibv_create_cq(context_, kCqe, this, channel_, 0);
-    ASSERT_NE(cq_, nullptr);
-    EXPECT_EQ(cq_->cqe, kCqe);
-    qp_ = create_qp();
-    ASSERT_NE(qp_, nullptr) << strerror(errno);
-  }
-  void TearDown() override {
-    EXPECT_TRUE(qp_ == nullptr || ibv_destroy_qp(qp_) == 0);
-    EXPECT_TRUE(cq_ == nullptr || ibv_destroy_cq(cq_) == 0);
-    EXPECT_TRUE(channel_ == nullptr || ibv_destroy_comp_channel(channel_) == 0);
-    ObjectTest::TearDown();
-  }
+  QueuePairTest() { EXPECT_EQ(cq_->cqe, kCqe); }
 
   // Capacities: work requests, SGEs, each of sends and of receives, and bytes inline.
   static constexpr ibv_qp_cap cap_of(uint32_t send_wr, uint32_t recv_wr, uint32_t send_sge = 1,
@@ -179,13 +188,10 @@ class QueuePairTest : public ObjectTest {
       wrs[i - 1].next = &wrs[i];
     }
   }
-  int post(ibv_send_wr* wr) {
-    bad_send_ = nullptr;
-    return ibv_post_send(qp_, wr, &bad_send_);
-  }
-  int post(ibv_recv_wr* wr) {
-    bad_recv_ = nullptr;
-    return ibv_post_recv(qp_, wr, &bad_recv_);
+  using ObjectTest::post;
+  template <typename Request>
+  int post(Request* wr, Request* bad = nullptr) {
+    return post(qp_, wr, bad);
   }
 
   // The next send request, which the kernel fetches, and is done with.
@@ -240,11 +246,9 @@ class QueuePairTest : public ObjectTest {
 
   using Ids = std::vector<uint64_t>;
 
-  ibv_comp_channel* channel_ = nullptr;
-  ibv_cq* cq_ = nullptr;
-  ibv_qp* qp_ = nullptr;
-  ibv_send_wr* bad_send_ = nullptr;
-  ibv_recv_wr* bad_recv_ = nullptr;
+  Made<ibv_comp_channel> channel_{ibv_create_comp_channel(context_)};
+  Made<ibv_cq> cq_{ibv_create_cq(context_, kCqe, this, channel_, 0)};
+  Made<ibv_qp> qp_{create_qp()};
   ibv_sge sge_ = {0x1000, 10, 5};
 };
 

@@ -29,8 +29,7 @@ dev_t device_number() {
   return makedev(231, 192);
 }
 
-// The one netlink request under way (libibverbs makes them one at a time), and
-// what libibverbs wants called with the answer.
+// The one netlink request under way, and what libibverbs wants called with the answer.
 int request_type;
 nl_recvmsg_msg_cb_t answer_function;
 void* answer_argument;

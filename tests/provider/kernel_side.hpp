@@ -8,9 +8,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <tuple>
 #include <vector>
 
 #include "weft-abi.h"
+
+inline bool operator==(const weft_sge& a, const weft_sge& b) {
+  return a.addr == b.addr && a.length == b.length && a.lkey == b.lkey;
+}
 
 namespace weft_test {
 
@@ -24,10 +29,19 @@ inline void fence() {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+// Number, operation, flags, key or immediate data, and the peer's memory.
+using Head = std::tuple<uint64_t, int, int, uint32_t, uint64_t, uint32_t>;
+
+using Sges = std::vector<weft_sge>;
+
 // A send work request as copied out of the ring.
 struct SendEntry {
+  Head fields() const {
+    return {head.wr_id, head.opcode, head.flags, head.ex, head.remote_addr, head.rkey};
+  }
+
   weft_sq_wr head;
-  std::vector<weft_sge> sges;
+  Sges sges;
   std::vector<uint8_t> payload;  // inline
   uint32_t blocks;
 };
@@ -93,8 +107,7 @@ class KernelSendQueue : public KernelWorkQueue {
     store(control_->consumer, freed_);
   }
 
-  // The `drain` rule. Returns true if the ring is empty and the next post rings; else there is
-  // more to fetch.
+  // The `drain` rule. True: the ring is empty, the next post rings. False: there is more to fetch.
   bool go_idle() {
     store(control_->need_doorbell, 1);
     fence();
@@ -123,7 +136,7 @@ class KernelSendQueue : public KernelWorkQueue {
 
 struct RecvEntry {
   uint64_t wr_id;
-  std::vector<weft_sge> sges;
+  Sges sges;
 };
 
 class KernelRecvQueue : public KernelWorkQueue {
@@ -176,8 +189,7 @@ class KernelCompletionQueue {
 
   weft_cq_ctl* control() { return control_; }
 
-  // Continues in a new mapping, with copies of the unpolled entries and of the user's words,
-  // and with the slots behind them empty.
+  // Continues in a new mapping with the unpolled entries and the user's words; the rest is empty.
   void move(void* mapping, uint32_t entries) {
     const KernelCompletionQueue old = *this;
     control_ = static_cast<weft_cq_ctl*>(mapping);

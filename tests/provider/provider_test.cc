@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// libweft under the real libibverbs, with a fake kernel below. RDMAV_DRIVERS
-// names the plugin under test; run.sh sets it.
-#include <time.h>
-
+// libweft under the real libibverbs, over a fake kernel. run.sh sets RDMAV_DRIVERS to the plugin.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -97,18 +94,14 @@ TEST_F(ObjectTest, QueryDeviceAndPort) {
 
 TEST_F(ObjectTest, MemoryRegions) {
   char buffer[100];
-  ibv_mr* mr = ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE);
-  ASSERT_NE(mr, nullptr);
+  Made mr(ibv_reg_mr(pd_, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE));
   EXPECT_EQ(mr->lkey, 0x1100U);
   EXPECT_EQ(mr->rkey, 0x2200U);
   EXPECT_EQ(kernel().last_mr_iova, reinterpret_cast<uintptr_t>(buffer));
-  EXPECT_EQ(ibv_dereg_mr(mr), 0);
 
-  mr = ibv_reg_mr_iova(pd_, buffer, sizeof(buffer), 0x12345000, IBV_ACCESS_LOCAL_WRITE);
-  ASSERT_NE(mr, nullptr);
+  Made other(ibv_reg_mr_iova(pd_, buffer, sizeof(buffer), 0x12345000, IBV_ACCESS_LOCAL_WRITE));
   EXPECT_EQ(kernel().last_mr_start, reinterpret_cast<uintptr_t>(buffer));
   EXPECT_EQ(kernel().last_mr_iova, 0x12345000U);
-  EXPECT_EQ(ibv_dereg_mr(mr), 0);
 
   kernel().fail(IB_USER_VERBS_CMD_REG_MR, ENOMEM);
   EXPECT_EQ(refusal(ibv_reg_mr(pd_, buffer, sizeof(buffer), 0)), ENOMEM);
@@ -166,7 +159,6 @@ TEST_F(QueuePairTest, StatesThatTakeNoSend) {
     fake().set_state(state);
     auto wr = send_wr(1, &sge_);
     EXPECT_EQ(post(&wr), EINVAL) << "state " << state;
-    EXPECT_EQ(bad_send_, &wr);
   }
   EXPECT_TRUE(fake().sq.empty());
   for (const auto state : {IBV_QPS_RTS, IBV_QPS_SQE, IBV_QPS_ERR}) {
@@ -179,7 +171,6 @@ TEST_F(QueuePairTest, StatesThatTakeNoSend) {
 TEST_F(QueuePairTest, StatesThatTakeNoReceive) {
   ibv_recv_wr wr = recv_wr(1, &sge_);
   EXPECT_EQ(post(&wr), EINVAL) << "in RESET";
-  EXPECT_EQ(bad_recv_, &wr);
   for (const auto state : {IBV_QPS_INIT, IBV_QPS_RTS, IBV_QPS_ERR}) {
     fake().set_state(state);
     EXPECT_EQ(post(&wr), 0) << "state " << state;
@@ -195,22 +186,15 @@ TEST_F(QueuePairTest, EveryOperationArrives) {
                     .opcode = IBV_WR_SEND,
                     .send_flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED};
   SendEntry entry = posted(&wr);
-  EXPECT_EQ(entry.head.wr_id, 10U);
-  EXPECT_EQ(entry.head.opcode, WEFT_OP_SEND);
-  EXPECT_EQ(entry.head.flags, WEFT_WR_SIGNALED | WEFT_WR_SOLICITED);
-  ASSERT_EQ(entry.sges.size(), 3U);
-  EXPECT_EQ(entry.sges[2].addr, 7U);
-  EXPECT_EQ(entry.sges[2].length, 8U);
-  EXPECT_EQ(entry.sges[2].lkey, 9U);
+  EXPECT_EQ(entry.fields(), Head(10, WEFT_OP_SEND, WEFT_WR_SIGNALED | WEFT_WR_SOLICITED, 0, 0, 0));
+  EXPECT_EQ(entry.sges, (Sges{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}}));
 
   wr.opcode = IBV_WR_SEND_WITH_INV;
   wr.invalidate_rkey = 0xfeed;
   wr.num_sge = 0;
   wr.send_flags = 0;
   entry = posted(&wr);
-  EXPECT_EQ(entry.head.opcode, WEFT_OP_SEND_INV);
-  EXPECT_EQ(entry.head.flags, 0);
-  EXPECT_EQ(entry.head.ex, 0xfeedU);
+  EXPECT_EQ(entry.fields(), Head(10, WEFT_OP_SEND_INV, 0, 0xfeed, 0, 0));
   EXPECT_TRUE(entry.sges.empty());
 
   for (const auto& [verb, op] :
@@ -221,10 +205,7 @@ TEST_F(QueuePairTest, EveryOperationArrives) {
     wr.wr.rdma.remote_addr = 0x123456789abc;
     wr.wr.rdma.rkey = 0xcafe;
     entry = posted(&wr);
-    EXPECT_EQ(entry.head.opcode, op);
-    EXPECT_EQ(entry.head.flags, WEFT_WR_FENCE);
-    EXPECT_EQ(entry.head.remote_addr, 0x123456789abcU);
-    EXPECT_EQ(entry.head.rkey, 0xcafeU);
+    EXPECT_EQ(entry.fields(), Head(10, op, WEFT_WR_FENCE, 0, 0x123456789abc, 0xcafe));
   }
 }
 
@@ -232,8 +213,7 @@ TEST_F(QueuePairTest, SigAllSignalsAll) {
   Made qp(create_qp(true));
   ASSERT_EQ(move(qp, IBV_QPS_RTS), 0);
   auto wr = send_wr(1, &sge_);
-  ibv_send_wr* bad = nullptr;
-  ASSERT_EQ(ibv_post_send(qp, &wr, &bad), 0);
+  ASSERT_EQ(post(qp, &wr), 0);
   SendEntry entry;
   ASSERT_TRUE(kernel().qp(qp->handle).sq.fetch(&entry));
   EXPECT_EQ(entry.head.flags, WEFT_WR_SIGNALED);
@@ -245,7 +225,6 @@ TEST_F(QueuePairTest, UnknownOperationsAreInvalid) {
     auto wr = send_wr(1, &sge_);
     wr.opcode = opcode;
     EXPECT_EQ(post(&wr), EINVAL) << "opcode " << opcode;
-    EXPECT_EQ(bad_send_, &wr);
   }
   EXPECT_TRUE(fake().sq.empty());
 }
@@ -257,11 +236,9 @@ TEST_F(QueuePairTest, TooManySgesAreInvalid) {
   for (const int count : {static_cast<int>(kSendSge) + 1, -1, INT32_MIN}) {
     wr.num_sge = count;
     EXPECT_EQ(post(&wr), EINVAL) << count;
-    EXPECT_EQ(bad_send_, &wr);
   }
   ibv_recv_wr recv = {.wr_id = 1, .next = nullptr, .sg_list = sges.data(), .num_sge = kRecvSge + 1};
   EXPECT_EQ(post(&recv), EINVAL);
-  EXPECT_EQ(bad_recv_, &recv);
   recv.num_sge = -1;
   EXPECT_EQ(post(&recv), EINVAL);
   EXPECT_TRUE(fake().sq.empty());
@@ -287,7 +264,6 @@ TEST_F(QueuePairTest, InlinePayload) {
 
   pieces[4].length = 21;
   EXPECT_EQ(post(&wr), EINVAL) << "one byte too long";
-  EXPECT_EQ(bad_send_, &wr);
   // Lengths whose 32-bit sum is small.
   pieces[0].length = 60;
   pieces[1].length = UINT32_MAX - 50;
@@ -316,8 +292,7 @@ TEST_F(QueuePairTest, AChainCostsOneDoorbell) {
   }
 }
 
-// The ring has room for more than the queue promises, which is not for use: a program
-// that sized its completion queue by the promise would overflow it.
+// The ring has room for more than the queue promises; its use would overflow completion queues.
 TEST_F(QueuePairTest, FullQueueTakesWhatItPromises) {
   ready();
   ASSERT_TRUE(fake().sq.go_idle());
@@ -327,8 +302,7 @@ TEST_F(QueuePairTest, FullQueueTakesWhatItPromises) {
     wrs[i].send_flags = IBV_SEND_SIGNALED;
   }
   chain(wrs);
-  EXPECT_EQ(post(wrs.data()), ENOMEM);
-  EXPECT_EQ(bad_send_, &wrs[kSendWr]);
+  EXPECT_EQ(post(wrs.data(), &wrs[kSendWr]), ENOMEM);
   EXPECT_EQ(fake().send_doorbells, 1U) << "what was posted is under way";
   EXPECT_EQ(post(&wrs[kSendWr]), ENOMEM);
   EXPECT_EQ(fake().send_doorbells, 1U);
@@ -376,13 +350,9 @@ TEST_F(QueuePairTest, AQueueThatPromisesNothingTakesNothing) {
   Made qp(ibv_create_qp(pd_, &attr));
   ASSERT_EQ(move(qp, IBV_QPS_RTS), 0);
   ibv_send_wr send = send_wr(1, &sge_);
-  ibv_send_wr* bad_send = nullptr;
-  EXPECT_EQ(ibv_post_send(qp, &send, &bad_send), ENOMEM);
-  EXPECT_EQ(bad_send, &send);
+  EXPECT_EQ(post(qp, &send), ENOMEM);
   ibv_recv_wr recv = recv_wr(1, &sge_);
-  ibv_recv_wr* bad_recv = nullptr;
-  EXPECT_EQ(ibv_post_recv(qp, &recv, &bad_recv), ENOMEM);
-  EXPECT_EQ(bad_recv, &recv);
+  EXPECT_EQ(post(qp, &recv), ENOMEM);
 }
 
 // However the work requests are made, each is one of those promised.
@@ -413,8 +383,7 @@ TEST_F(QueuePairTest, ABadRequestInAChainStopsThere) {
   auto second = send_wr(2, &sge_, &third);
   second.opcode = IBV_WR_TSO;
   auto first = send_wr(1, &sge_, &second);
-  EXPECT_EQ(post(&first), EINVAL);
-  EXPECT_EQ(bad_send_, &second);
+  EXPECT_EQ(post(&first, &second), EINVAL);
   EXPECT_EQ(fake().send_doorbells, 1U);
   EXPECT_EQ(fetched().head.wr_id, 1U);
   EXPECT_TRUE(fake().sq.empty());
@@ -427,10 +396,8 @@ TEST_F(QueuePairTest, ARefusedDoorbellIsReportedAndStays) {
   auto first = send_wr(1, &sge_, &second);
   kernel().refuse_doorbell(EIO);
   EXPECT_EQ(post(&first), EIO);
-  EXPECT_EQ(bad_send_, &first);
   // The device is gone: later posts say so and do not pile up in the ring.
   EXPECT_EQ(post(&second), EIO);
-  EXPECT_EQ(bad_send_, &second);
   EXPECT_EQ(fake().send_doorbells, 0U);
   // Until a reset, which empties the ring.
   ASSERT_EQ(move(qp_, IBV_QPS_RESET), 0);
@@ -458,8 +425,7 @@ TEST_F(QueuePairTest, Receives) {
     wrs.push_back(recv_wr(i, sges, static_cast<int>(i % 3)));
   }
   chain(wrs);
-  EXPECT_EQ(post(wrs.data()), ENOMEM);
-  EXPECT_EQ(bad_recv_, &wrs[kRecvWr]);
+  EXPECT_EQ(post(wrs.data(), &wrs[kRecvWr]), ENOMEM);
   EXPECT_EQ(fake().recv_doorbells, 0U) << "posting receives does not enter the kernel";
   RecvEntry entry;
   for (uint64_t i = 0; i < kRecvWr; i++) {
@@ -598,8 +564,7 @@ TEST_F(QueuePairTest, Events) {
   EXPECT_EQ(poll_all(), (Ids{2, 3, 4, 5, 6}));
 }
 
-// A program may write a work request of operation 0 into its ring by hand. Its error
-// is no less an error.
+// The error of a work request of operation 0, which a program wrote into its ring by hand.
 TEST_F(QueuePairTest, AnErrorOfNoOperationIsPolled) {
   weft_cqe cqe = {.wr_id = 77, .qp_num = qp_->qp_num, .ex = WEFT_VE_OPCODE};
   ASSERT_TRUE(kernel().complete(cq_->handle, cqe, 0, IBV_WC_LOC_QP_OP_ERR, 0));
@@ -610,18 +575,12 @@ TEST_F(QueuePairTest, AnErrorOfNoOperationIsPolled) {
   EXPECT_EQ(wc.vendor_err, static_cast<uint32_t>(WEFT_VE_OPCODE));
 }
 
-// The kernel may take long to move a large queue. A thread that polls meanwhile waits, and
-// leaves the processor to others.
+// The kernel may take long to move a large queue. Who polls meanwhile leaves the processor alone.
 TEST_F(QueuePairTest, WhoWaitsForAResizeSleeps) {
   constexpr int64_t kSlow = 400;  // ms
   std::atomic<bool> done = false;
-  int64_t longest = 0;  // ms, of one poll
-  int64_t worked = 0;   // ms of the processor in it
-  const auto now = [](clockid_t clock) {
-    timespec time = {};
-    clock_gettime(clock, &time);
-    return int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1000000;
-  };
+  int64_t longest = 0;  // ns, of one poll
+  int64_t worked = 0;   // ns of the processor in it
   std::atomic<bool> polling = false;
   std::thread poller([&] {
     while (!done) {
@@ -644,8 +603,8 @@ TEST_F(QueuePairTest, WhoWaitsForAResizeSleeps) {
   EXPECT_EQ(ibv_resize_cq(cq_, kCqe * 2), 0);
   done = true;
   poller.join();
-  EXPECT_GT(longest, kSlow / 2) << "the poll did not meet the resize";
-  EXPECT_LT(worked, longest / 4) << "it spun for " << worked << " ms of " << longest;
+  EXPECT_GT(longest, kSlow * 1000000 / 2) << "the poll did not meet the resize";
+  EXPECT_LT(worked, longest / 4) << "it spun for " << worked << " ns of " << longest;
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ TEST_F(ObjectTest, CompletionQueuesThatCannotBe) {
   EXPECT_EQ(refusal(ibv_create_cq_ex(context_, &attr)), EINVAL);
   attr.cqe = 4;
   attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD;
-  for (ibv_pd* domain : {static_cast<ibv_pd*>(nullptr), pd_}) {
+  for (ibv_pd* const domain : std::initializer_list<ibv_pd*>{nullptr, pd_}) {
     attr.parent_domain = domain;
     EXPECT_EQ(refusal(ibv_create_cq_ex(context_, &attr)), EINVAL) << "no parent domain";
   }
@@ -53,7 +53,7 @@ TEST_F(QueuePairTest, RefusedDestroyLeavesQueuesUsable) {
   kernel().fail(IB_USER_VERBS_CMD_DESTROY_SRQ, EBUSY);
   EXPECT_EQ(ibv_destroy_srq(srq), EBUSY);
   ibv_recv_wr wr = recv_wr(1, &sge_);
-  EXPECT_EQ(ibv_post_srq_recv(srq, &wr, &bad_recv_), 0);
+  EXPECT_EQ(post(srq, &wr), 0);
 }
 
 // A reset that the kernel refuses has forgotten no completion.
@@ -96,8 +96,7 @@ TEST_F(QueuePairTest, ABindThatFindsNoRoom) {
   EXPECT_EQ(mw->rkey, key);
 }
 
-// The kernel's index is ahead of all that was posted, as for a moment in a reset of another
-// thread's: nothing is freed by it.
+// An index ahead of all that was posted, as for a moment in another thread's reset, frees nothing.
 TEST_F(QueuePairTest, AnIndexAheadFreesNothing) {
   ready();
   for (uint64_t id = 0; id < kSendWr; id++) {
@@ -107,7 +106,6 @@ TEST_F(QueuePairTest, AnIndexAheadFreesNothing) {
   store(fake().sq.control()->consumer, 1000);
   auto wr = send_wr(9, &sge_);
   EXPECT_EQ(post(&wr), ENOMEM);
-  EXPECT_EQ(bad_send_, &wr);
 }
 
 }  // namespace

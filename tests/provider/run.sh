@@ -23,6 +23,9 @@ source "$top/tests/tap.sh"
 # Runs a GoogleTest program, which has a plan of its own.
 gtest() { "$top/tests/tap.py" gtest timeout 300 "$@" || status=1; }
 
+# A program that finds the fake kernel below it; variables may stand before it.
+fake() { env LD_PRELOAD="$build/libfake_kernel.so" "$@"; }
+
 # holds WHAT WHY OUTPUT COMMAND...: a case that passes if the command does.
 holds() { if "${@:4}"; then ok "$1"; else not_ok "${@:1:3}"; fi; }
 
@@ -36,8 +39,7 @@ check_release_refused() {
 	mkdir -p "$work/$as"
 	cp "$library" "$work/$as/$as"
 	[[ $as == libibverbs.so.1 ]] || ln -s "$as" "$work/$as/libibverbs.so.1"
-	LD_LIBRARY_PATH=$work/$as LD_PRELOAD=$build/libfake_kernel.so RDMAV_DRIVERS=$name \
-		ibv_devices >/dev/null 2>"$work/err" || true
+	fake LD_LIBRARY_PATH="$work/$as" RDMAV_DRIVERS="$name" ibv_devices >/dev/null 2>"$work/err" || true
 	holds "$what: not a word in a program that has no use for Weft" "without a Weft device it says that" "$(<"$work/err")" \
 		test ! -s "$work/err"
 	# A device is known by its settings in sysfs.
@@ -53,8 +55,7 @@ check_release_refused() {
 	else
 		skip "$what, with a Weft device" "no private mount namespace here"
 	fi
-	IBV_SHOW_WARNINGS=1 LD_LIBRARY_PATH=$work/$as LD_PRELOAD=$build/libfake_kernel.so RDMAV_DRIVERS=$name \
-		ibv_devices >"$work/out" 2>"$work/all" || true
+	fake IBV_SHOW_WARNINGS=1 LD_LIBRARY_PATH="$work/$as" RDMAV_DRIVERS="$name" ibv_devices >"$work/out" 2>"$work/all" || true
 	grep '^libweft: ' "$work/all" >"$work/err" || true
 	expect_one_line "$what: one line says so with IBV_SHOW_WARNINGS" "$pattern" "$work/err"
 	holds "$what: no device is listed" "the device is listed all the same" "" test -z "$(grep weft0 "$work/out")"
@@ -99,7 +100,7 @@ check_without_netlink() {
 		>"$sys/class/infiniband_verbs/uverbs0/abi_version"
 	echo '4: RNIC' | tee "$sys/class/infiniband/weft0/node_type" >"$sys/class/infiniband/other0/node_type"
 	echo preferred >"$sys/class/infiniband/weft0/weft/crc"
-	local -a there=(env SYSFS_PATH="$sys" FAKE_KERNEL_NETLINK=closed LD_PRELOAD="$build/libfake_kernel.so" RDMAV_DRIVERS="$name")
+	local -a there=(fake SYSFS_PATH="$sys" FAKE_KERNEL_NETLINK=closed RDMAV_DRIVERS="$name")
 	local status=0
 	"${there[@]}" ibv_devinfo >"$work/out" 2>&1 || status=$?
 	holds "$what: a device is known by its settings in sysfs, and opens" "ibv_devinfo did not find the device" "$(<"$work/out")" \
@@ -174,8 +175,7 @@ check_foreign() {
 		[[ -e $plugin && $built != "$release" ]] || continue
 		pattern="libweft: built for rdma-core $built, but .* is rdma-core $release"
 		[[ -e ${plugin%-rdmav*}${name_of_plugin#libweft} ]] || pattern="libibverbs: Warning: couldn't load driver"
-		IBV_SHOW_WARNINGS=1 LD_PRELOAD=$build/libfake_kernel.so RDMAV_DRIVERS=${plugin%-rdmav*} \
-			ibv_devinfo >/dev/null 2>"$work/all" || true
+		fake IBV_SHOW_WARNINGS=1 RDMAV_DRIVERS="${plugin%-rdmav*}" ibv_devinfo >/dev/null 2>"$work/all" || true
 		grep -E '^libweft: |load driver .*weft' "$work/all" >"$work/err" || true
 		expect_one_line "a libweft of rdma-core $built on $release: one line says so" "$pattern" "$work/err"
 		[[ $pattern == libweft* && $((built < 45)) != $((release < 45)) ]] || continue
@@ -183,42 +183,31 @@ check_foreign() {
 		mkdir -p "$work/false"
 		cp "$library" "$work/false/$false_name"
 		ln -sf "$false_name" "$work/false/libibverbs.so.1"
-		LD_LIBRARY_PATH=$work/false LD_PRELOAD=$build/libfake_kernel.so RDMAV_DRIVERS=${plugin%-rdmav*} \
-			ibv_devinfo >"$work/out" 2>"$work/all" || true
+		fake LD_LIBRARY_PATH="$work/false" RDMAV_DRIVERS="${plugin%-rdmav*}" ibv_devinfo >"$work/out" 2>"$work/all" || true
 		grep '^libweft: ' "$work/all" >"$work/err" || true
 		expect_one_line "a libweft of rdma-core $built on $release under the name of $built: one line says so" \
 			'has another private interface \(struct verbs_qp\)' "$work/err"
 	done
 }
 
-finish() {
-	plan || status=1
-	exit "$status"
-}
 status=0
 case ${2:-} in
-tsan)
+tsan) check_threads ;;
+refusals) check_refusals ;;
+*)
+	gtest "$build/ring_test"
+	RDMAV_DRIVERS=$name gtest "$build/provider_test"
 	check_threads
-	finish
-	;;
-refusals)
+	check_binary
+	check_unknown_rdma_core
+	check_config_dir
+	check_without_netlink
 	check_refusals
-	finish
+	check_foreign
+	check_installed
+	# Which has a plan of its own as well.
+	"$here/abi_check.sh" "$build" || status=1
 	;;
 esac
-
-gtest "$build/ring_test"
-RDMAV_DRIVERS=$name gtest "$build/provider_test"
-
-check_threads
-check_binary
-check_unknown_rdma_core
-check_config_dir
-check_without_netlink
-check_refusals
-check_foreign
-check_installed
-
-# Which has a plan of its own as well.
-"$here/abi_check.sh" "$build" || status=1
-finish
+plan || status=1
+exit "$status"

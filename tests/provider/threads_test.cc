@@ -10,7 +10,6 @@
 
 #include <array>
 #include <atomic>
-#include <mutex>
 #include <thread>
 
 #include "fixture.hpp"
@@ -32,30 +31,19 @@ std::atomic<unsigned> alarms;
 class ThreadsTest : public ObjectTest {
  protected:
   void SetUp() override {
-    ObjectTest::SetUp();
-    channel_ = ibv_create_comp_channel(context_);
-    ASSERT_NE(channel_, nullptr);
-    ibv_cq_init_attr_ex cq_attr = {
-        .cqe = kCqe, .channel = channel_, .wc_flags = IBV_WC_STANDARD_FLAGS};
-    cq_ex_ = ibv_create_cq_ex(context_, &cq_attr);
-    ASSERT_NE(cq_ex_, nullptr) << strerror(errno);
-    cq_ = ibv_cq_ex_to_cq(cq_ex_);
-    ibv_srq_init_attr srq_attr = {.attr = {.max_wr = kDepth, .max_sge = 1, .srq_limit = 0}};
-    srq_ = ibv_create_srq(pd_, &srq_attr);
-    ASSERT_NE(srq_, nullptr);
-    qp_ = create_qp();
-    ASSERT_NE(qp_, nullptr) << strerror(errno);
     ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS};
     ASSERT_EQ(ibv_modify_qp(qp_, &attr, IBV_QP_STATE), 0);
   }
-  void TearDown() override {
-    EXPECT_EQ(ibv_destroy_qp(qp_), 0);
-    EXPECT_EQ(ibv_destroy_srq(srq_), 0);
-    EXPECT_EQ(ibv_destroy_cq(cq_), 0);
-    EXPECT_EQ(ibv_destroy_comp_channel(channel_), 0);
-    ObjectTest::TearDown();
-  }
 
+  ibv_cq_ex* create_cq() {
+    ibv_cq_init_attr_ex attr = {
+        .cqe = kCqe, .channel = channel_, .wc_flags = IBV_WC_STANDARD_FLAGS};
+    return ibv_create_cq_ex(context_, &attr);
+  }
+  ibv_srq* create_srq() {
+    ibv_srq_init_attr attr = {.attr = {.max_wr = kDepth, .max_sge = 1, .srq_limit = 0}};
+    return ibv_create_srq(pd_, &attr);
+  }
   ibv_qp* create_qp() {
     ibv_qp_init_attr_ex attr = {.send_cq = cq_,
                                 .recv_cq = cq_,
@@ -74,7 +62,6 @@ class ThreadsTest : public ObjectTest {
     ibv_sge sges[4] = {};
     for (uint32_t i = 0; i < kEach; i++) {
       ibv_send_wr wr = {};
-      ibv_send_wr* bad = nullptr;
       wr.wr_id = first + i;
       wr.opcode = IBV_WR_SEND;
       wr.sg_list = sges;
@@ -84,7 +71,7 @@ class ThreadsTest : public ObjectTest {
         wr.num_sge = 1;
         wr.send_flags = IBV_SEND_INLINE;
       }
-      repeat([&] { return ibv_post_send(qp_, &wr, &bad); });
+      repeat([&] { return post(qp_, &wr); });
     }
   }
   void build_sends(uint64_t first) {
@@ -110,8 +97,7 @@ class ThreadsTest : public ObjectTest {
     ibv_sge sge = {1, 2, 3};
     for (uint32_t i = 0; i < kEach; i++) {
       ibv_recv_wr wr = recv_wr(first + i, &sge);
-      ibv_recv_wr* bad = nullptr;
-      repeat([&] { return ibv_post_srq_recv(srq_, &wr, &bad); });
+      repeat([&] { return post(srq_, &wr); });
     }
   }
   // A full queue is the only reason to try again.
@@ -251,11 +237,11 @@ class ThreadsTest : public ObjectTest {
     }
   }
 
-  ibv_comp_channel* channel_ = nullptr;
-  ibv_cq_ex* cq_ex_ = nullptr;
-  ibv_cq* cq_ = nullptr;
-  ibv_srq* srq_ = nullptr;
-  ibv_qp* qp_ = nullptr;
+  Made<ibv_comp_channel> channel_{ibv_create_comp_channel(context_)};
+  Made<ibv_cq_ex> cq_ex_{create_cq()};
+  ibv_cq* cq_ = ibv_cq_ex_to_cq(cq_ex_);
+  Made<ibv_srq> srq_{create_srq()};
+  Made<ibv_qp> qp_{create_qp()};
   std::array<std::atomic<uint8_t>, kTotal> seen_ = {};
   std::atomic<uint32_t> polled_ = 0;
   std::atomic<bool> failed_ = false;

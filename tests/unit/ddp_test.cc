@@ -5,7 +5,6 @@
 
 #include <array>
 #include <optional>
-#include <tuple>
 
 namespace weft::test {
 namespace {

@@ -14,8 +14,7 @@ struct Read {
   bool operator==(const Read&) const = default;
 };
 
-// Reads in pieces: each of @cuts is the length of one, and 0 is any length. `must` is called with
-// each property that has to hold.
+// Reads in pieces of @cuts bytes; 0 is any length. Calls `must` for each property that is to hold.
 template <typename Must>
 Read read(const Bytes& stream, const std::vector<u32>& cuts, const Must& must) {
   weft_marks marks{};

@@ -202,8 +202,7 @@ TEST(Negotiate, ARefusalExtendsNothing) {
   EXPECT_TRUE(there.frame.p2p && there.frame.rtr == WEFT_RTR_WRITE);
 }
 
-// RFC 5044, 7.1: CRCs are used if either end asks. An end that requires them refuses one that
-// does not ask itself.
+// RFC 5044, 7.1: CRCs are used if an end asks. One that requires them refuses one that does not.
 TEST(Negotiate, CrcTable) {
   for (const u8 initiator : {WEFT_CRC_OFF, WEFT_CRC_PREFERRED, WEFT_CRC_REQUIRED}) {
     for (const u8 responder : {WEFT_CRC_OFF, WEFT_CRC_PREFERRED, WEFT_CRC_REQUIRED}) {

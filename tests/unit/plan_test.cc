@@ -4,9 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <random>
-
 namespace weft::test {
 namespace {
 
@@ -232,8 +229,7 @@ TEST(Plan, ALongTrainIsOneSegmentPerFpdu) {
   }
 }
 
-// Where the peer agreed to large FPDUs they take whole segments, and fewer
-// headers for the same payload.
+// Where the peer agreed to large FPDUs they take whole segments, and fewer headers.
 TEST(Plan, LargeFpdus) {
   std::mt19937 random = fresh_random(5041);
   for (const u32 emss : kEmss) {

@@ -7,8 +7,7 @@
 #include <cstdlib>
 #include <random>
 
-// Of a run's seed (WEFT_SEED, or a fresh one, which is printed to be repeated) and the test's own
-// number.
+// Of a run's seed (WEFT_SEED, or a fresh one, which is printed) and the test's own number.
 inline std::mt19937 fresh_random(std::uint32_t which) {
   static const std::uint32_t seed = [] {
     const char* const given = std::getenv("WEFT_SEED");

@@ -10,8 +10,7 @@
 
 namespace weft_test {
 
-// Zeroed and page-aligned, as a mapping is. Sized exactly, so that the address
-// sanitizer sees a write past the ring's end.
+// As a mapping, and exactly as long, so that the address sanitizer sees a write past the end.
 class Memory {
  public:
   explicit Memory(size_t bytes) {

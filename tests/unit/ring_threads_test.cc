@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-// userlib/ring.hpp between two threads, one of them the kernel's side of weft-abi.h
-// (tests/provider/kernel_side.hpp): no doorbell and no event is lost.
+// userlib/ring.hpp between two threads, one the kernel's side: no doorbell and no event is lost.
 #include <gtest/gtest.h>
-#include <stdint.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <random>
 #include <thread>
-#include <vector>
 
 #include "random.h"
 #include "ring.hpp"
@@ -29,8 +25,7 @@ using weft_test::Memory;
 using weft_test::SendEntry;
 using weft_test::zeroed;
 
-// A kernel that sleeps until a doorbell comes. A lost wake-up leaves work in the
-// ring with nobody awake, and the wait below runs out.
+// A kernel that sleeps until a doorbell comes. If one is lost, the wait runs out.
 class Bell {
  public:
   void ring() {
@@ -164,8 +159,7 @@ TEST(Threads, NoCompletionEventIsLost) {
     in_ring -= taken;
   };
   while (next < kCompletions && !failed) {
-    // Solicited-only over a pending "any" must not weaken it, so the mix is safe
-    // as long as the first arm after an event asks for any.
+    // Solicited-only weakens no pending "any": safe if the first arm after an event asks for any.
     ring.arm(false);
     if (random() % 4 == 0) {
       ring.arm(true);

@@ -27,7 +27,6 @@ TEST(Session, DecodesAnEnhancedInitiateThatOffersToExtend) {
   // peer-to-peer with a SEND, IRD 2; RTR by READ, ORD 3
   EXPECT_EQ(decode(message(0x8005, {0xc0, 2, 0x40, 3, 9}), &f), 8U);
   EXPECT_EQ(fields(f), fields(weft_mpa_frame{.revision = 2,
-
                                              .enhanced = true,
                                              .extend = true,
                                              .p2p = true,

@@ -27,8 +27,7 @@ namespace weft::test {
 
 using Bytes = std::vector<u8>;
 
-// A copy of exactly these bytes on the heap, so that the address sanitizer sees
-// a read of the first byte beyond them.
+// A copy on the heap, exactly as long, so that the address sanitizer sees a read beyond the end.
 inline Bytes exact(const Bytes& bytes, size_t len) {
   return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(len)};
 }
