@@ -64,6 +64,7 @@ class Mpa(Case):
             (mpa.fpdu(ulpdu, crc=1), FPDU[:-8] + "01000000"),
             (mpa.framed(b"", ulpdu), "00000000c74b6748" + FPDU),
             (mpa.promised(65535, b"ab"), "ffff 6162"),
+            (mpa.promised(0x1234, b"ab"), "1234 6162"),
         ))
         self.assertEqual([mpa.fpdu_len(n) for n in (0, 1, 2, 3, 6, 7, 65535)], [8, 8, 8, 12, 12, 16, 65544])
 
@@ -106,9 +107,11 @@ class Mpa(Case):
         # Of a length field that lies behind a marker.
         self.assertEqual([mpa.end_of(two[28:28 + n], 0, 512) for n in (0, 5, 6)], [6, 6, 32])
         # Several in one.
-        long = mpa.marked(mpa.fpdu(bytes(1500)), 100)
-        self.assertEqual([long[at:at + 4].hex() for at in (412, 924, 1436)], ["0000019c", "0000039c", "0000059c"])
-        self.assertEqual(([at for at, fault in mpa.Fpdu(long, 0, 100).marker_faults() if not fault], len(long)), ([412, 924, 1436], 1520))
+        for place, markers in ((0, {0: "00000000", 512: "000001fc", 1024: "000003fc"}),
+                               (100, {412: "0000019c", 924: "0000039c", 1436: "0000059c"})):
+            long = mpa.marked(mpa.fpdu(bytes(1500)), place)
+            self.assertEqual({at: long[at:at + 4].hex() for at in markers}, markers)
+            self.assertEqual(([at for at, fault in mpa.Fpdu(long, 0, place).marker_faults() if not fault], len(long)), (list(markers), 1520))
 
 
 class Ddp(Case):
@@ -226,7 +229,7 @@ class Path(Case):
         got = path.Frame(bytes.fromhex("08 010203 00000004 00000005 6162"))
         self.assertEqual((got.kind, got.reserved, got.ssn, got.ack, got.body), (path.JOIN, b"\1\2\3", 4, 5, b"ab"))
         self.assertEqual((path.SEGMENT, path.END, path.ACK, path.ADDRESSES, path.JOIN, path.CHALLENGE, path.ANSWER), (1, 2, 3, 7, 8, 9, 10))
-        self.assertEqual((path.Frame(bytes(15994)).body, path.WINDOW), (bytes(15982), 4096))
+        self.assertEqual((path.Frame(bytes(12)).body, path.Frame(bytes(15994)).body, path.WINDOW), (b"", bytes(15982), 4096))
         self.refuses(path.Frame, bytes(11), bytes(15995))
 
     def test_addresses(self):
@@ -235,7 +238,8 @@ class Path(Case):
         self.same(((body, key.hex() + "1234 03 02" + "".join(homes)), (path.told(key, 1, num=9), key.hex() + "0001 02 09")))
         got = path.Told(body)
         self.assertEqual((got.key, got.port, got.paths, [home.hex() for home in got.homes]), (key, 0x1234, 3, list(homes)))
-        self.assertEqual(len(path.Told(path.told(key, 1, *["::"] * 8)).homes), 8)
+        for number in 1, 8:
+            self.assertEqual(len(path.Told(path.told(key, 1, *["::"] * number)).homes), number)
         self.refuses(path.Told, b"", body[:19], body[:-1], body + b"\0", path.told(key, 1), path.told(key, 1, "::", num=2),
                      path.told(key, 1, *["::"] * 9))
 
