@@ -29,11 +29,8 @@ def sctp_socket(adaptation=ADAPTATION, family=socket.AF_INET):
 
 def payload_of(about):
     """The payload protocol identifier in what recvmsg() says of a message."""
-    return next(
-        socket.ntohl(struct.unpack("HHHHIIIIi", rcvinfo[:28])[4])
-        for level, kind, rcvinfo in about
-        if level == socket.IPPROTO_SCTP and kind == SCTP_RCVINFO
-    )
+    (rcvinfo,) = (data for level, kind, data in about if (level, kind) == (socket.IPPROTO_SCTP, SCTP_RCVINFO))
+    return socket.ntohl(struct.unpack("HHHHIIIIi", rcvinfo[:28])[4])
 
 
 class Session:
@@ -50,9 +47,7 @@ class Session:
 
     def put(self, ppid, data, ssn=None, more=False, to=None):
         """Sends a message; ssn overrides the true DDP-SSN. more: in the same packet as the next one, if there is room.
-
-        to: makes an association first, and sends the message in the packet that ends SCTP's handshake.
-        """
+        to: makes an association first, and sends the message in the packet that ends SCTP's handshake."""
         self.raw(ppid, numbered(self.ssn if ssn is None else ssn, data), more, to)
         self.ssn = (self.ssn + 1) % 0x10000
 
@@ -116,10 +111,8 @@ class Session:
 
 class Association:
     """A socket to which cases written for TCP can speak: what is MPA there is user messages here.
-
-    Frames and FPDUs are sent when they are whole. SCTP knows no part of a message, so that a case that
-    leaves one behind is wrong here.
-    """
+    Frames and FPDUs are sent when they are whole. SCTP knows no part of a message, so that a case that leaves one behind is
+    wrong here."""
 
     def __init__(self, sock):
         self.sock = sock
@@ -128,10 +121,6 @@ class Association:
         self.unsent = b""
         self.unread = b""
         self.ended = False
-
-    @classmethod
-    def made(cls, family=socket.AF_INET):
-        return cls(sctp_socket(family=family))
 
     def __getattr__(self, name):
         return getattr(self.sock, name)

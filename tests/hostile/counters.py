@@ -2,15 +2,15 @@
 """What the devices have counted, and traced, in a case."""
 import contextlib
 import functools
-import os
+import pathlib
 import subprocess
 import time
 
 from hosts import wait_until
 
 # Of host A's device.
-FOLDER = "/sys/class/infiniband/weft0/ports/1/hw_counters"
-
+FOLDER = pathlib.Path("/sys/class/infiniband/weft0/ports/1/hw_counters")
+TRACING = pathlib.Path("/sys/kernel/tracing")
 # Those that say that something went wrong: a case that does not name one must not move it.
 TROUBLE = ("rx_crc_errors", "rx_terminates", "tx_terminates", "rnr_timeouts", "conn_refused_by_us", "conn_refused_by_peer",
            "conn_timed_out", "conn_failed", "conn_broken", "path_leaves", "path_refused")
@@ -20,12 +20,7 @@ PATIENCE = 4
 
 
 def read():
-    counted = {}
-    for name in os.listdir(FOLDER):
-        if name != "lifespan":
-            with open(os.path.join(FOLDER, name), encoding="ascii") as file:
-                counted[name] = int(file.read())
-    return counted
+    return {file.name: int(file.read_text()) for file in FOLDER.iterdir() if file.name != "lifespan"}
 
 
 def moved(before):
@@ -50,37 +45,26 @@ def counted(**expected):
                f"{({name: wanted[name] for name in wrong()})}", 0.05)
 
 
-TRACING = "/sys/kernel/tracing"
-
-
-def write(path, text):
-    with open(os.path.join(TRACING, path), "w", encoding="ascii") as file:
-        file.write(text)
-
-
 @functools.cache
 def enable(event):
-    """
-    Has a tracepoint written from here on. Each change makes the kernel rewrite its own code, which an emulated machine
+    """Has a tracepoint written from here on. Each change makes the kernel rewrite its own code, which an emulated machine
     of two processors does not always survive. So no event is taken back, and none brings the scheduler's along, from
-    which the kernel learns the names of processes.
-    """
-    if not os.path.isdir(os.path.join(TRACING, "events")):
+    which the kernel learns the names of processes."""
+    if not (TRACING / "events").is_dir():
         subprocess.run(["mount", "-t", "tracefs", "tracefs", TRACING], check=True)
-    write("options/record-cmd", "0")
-    write(f"events/weft/{event}/enable", "1")
+    (TRACING / "options/record-cmd").write_text("0")
+    (TRACING / f"events/weft/{event}/enable").write_text("1")
 
 
 @contextlib.contextmanager
 def traced(event, told):
     """Inside, a line of this tracepoint is written that tells this. Both hosts' devices write."""
     enable(event)
-    write("trace", "")
+    trace = TRACING / "trace"
+    trace.write_text("")
     yield
 
     def lines():
-        with open(os.path.join(TRACING, "trace"), encoding="utf-8", errors="replace") as file:
-            return [line.strip() for line in file if f" {event}: " in line]
+        return [line.strip() for line in trace.read_text(errors="replace").splitlines() if f" {event}: " in line]
 
-    wait_until(lambda: any(told in line for line in lines()), PATIENCE,
-               lambda: f"no {event} tells '{told}', but: {lines()}", 0.05)
+    wait_until(lambda: any(told in line for line in lines()), PATIENCE, lambda: f"no {event} tells '{told}', but: {lines()}", 0.05)

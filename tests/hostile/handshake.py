@@ -13,10 +13,8 @@ import time
 
 import ring
 from counters import counted
-from hosts import (
-    HERE, OWN_PORT, PROMPT, SERVER, START, Failure, case, check, expect_end, host_b, kernel_log, on, reset, setting, tcp_socket,
-    unload,
-)
+from hosts import (HERE, OWN_PORT, PROMPT, SERVER, START, Failure, case, check, expect_end, host_b, kernel_log, on, reset,
+                   setting, tcp_socket, unload)
 from peer import Stream, connected, receive_frame
 from pinging import Server, info, ordinary_rping, stop_server
 from wire import ddp, mpa
@@ -31,8 +29,11 @@ LATE = 2
 EARLY = 0.1
 
 
-def lasted(began, limit):
-    """A timeout of the module's came when it was promised, counted from BEGAN."""
+@contextlib.contextmanager
+def lasts(limit):
+    """The block ends by a timeout of the module's, which comes when it was promised."""
+    began = time.monotonic()
+    yield
     took = time.monotonic() - began
     check(limit - EARLY <= took <= limit + LATE, f"it took {took:.1f} s, and {limit} are promised")
 
@@ -48,8 +49,6 @@ def refused_without_crc(**counts):
 
 
 # --- we connect: cases against the responder ---
-
-
 def sent(data):
     sock = connected()
     sock.sendall(data)
@@ -71,27 +70,28 @@ def granted(behind=b"", **fields):
     return sock, answer
 
 
-def dropped(data, within=PROMPT):
+def dropped(data):
     """The peer drops us for these bytes, without a word."""
-    return lambda: expect_end(sent(data), within)
+    return lambda: expect_end(sent(data), PROMPT)
+
+
+def sent_bytewise(data, pause):
+    sock = connected()
+    for byte in data:
+        sock.sendall(bytes([byte]))
+        time.sleep(pause)
+    return sock
 
 
 def wrong_key_bytewise():
     key = bytearray(mpa.REQUEST_KEY[:10])
     key[9] ^= 1
-    sock = connected()
-    for byte in key:
-        sock.sendall(bytes([byte]))
-        time.sleep(0.05)
     # The frame is unfinished, so the wrong byte must have ended the connection.
-    expect_end(sock, PROMPT)
+    expect_end(sent_bytewise(key, 0.05), PROMPT)
 
 
 def good_bytewise():
-    sock = connected()
-    for byte in mpa.request():
-        sock.sendall(bytes([byte]))
-        time.sleep(0.02)
+    sock = sent_bytewise(mpa.request(), 0.02)
     answer = receive_frame(sock)
     check(answer.key == mpa.REPLY_KEY and not answer.flags & mpa.REJECT, f"answer {vars(answer)}")
     reset(sock)
@@ -99,9 +99,8 @@ def good_bytewise():
 
 @case
 def silence_is_bounded(data):
-    began = time.monotonic()
-    expect_end(sent(data), REQUEST_LIMIT + PROMPT)
-    lasted(began, REQUEST_LIMIT)
+    with lasts(REQUEST_LIMIT):
+        expect_end(sent(data), REQUEST_LIMIT + PROMPT)
 
 
 def request_then_reset():
@@ -203,9 +202,8 @@ def never_ready():
     """We agree to send a ready-to-receive frame, and do not."""
     sock, answer = granted(flags=mpa.CRC | mpa.ENHANCED, revision=2, private=mpa.rd_limits(mpa.P2P | 4, mpa.BY_WRITE | 4))
     check(answer.flags & mpa.ENHANCED and mpa.Limits.parsed(answer.private).p2p, f"answer {vars(answer)}")
-    began = time.monotonic()
-    expect_end(sock, READY_LIMIT + PROMPT)
-    lasted(began, READY_LIMIT)
+    with lasts(READY_LIMIT):
+        expect_end(sock, READY_LIMIT + PROMPT)
 
 
 def silent_crowd():
@@ -217,8 +215,6 @@ def silent_crowd():
 
 
 # --- they connect: cases against the initiator ---
-
-
 REJECTED = "RDMA_CM_EVENT_REJECTED"
 UNREACHABLE = "RDMA_CM_EVENT_UNREACHABLE"
 CONNECT_ERROR = "RDMA_CM_EVENT_CONNECT_ERROR"
@@ -265,9 +261,8 @@ def full_backlog():
         with segments:
             server.call()
             first_segment(segments)
-            began = time.monotonic()
-            server.outcome(UNREACHABLE, ETIMEDOUT, CONNECT_LIMIT + PROMPT)
-            lasted(began, CONNECT_LIMIT)
+            with lasts(CONNECT_LIMIT):
+                server.outcome(UNREACHABLE, ETIMEDOUT, CONNECT_LIMIT + PROMPT)
 
 
 def first_segment(sock):
@@ -288,12 +283,11 @@ def too_late(data, drips=False):
     """Answers the Request with these bytes, which are no whole Reply, perhaps one each second. They
     wait for the rest for as long as for a Reply that does not come, and then go."""
     with requested() as (server, sock):
-        began = time.monotonic()
-        for piece in map(bytes, zip(data)) if drips else [data]:
-            sock.sendall(piece)
-            time.sleep(1 if drips else 0)
-        expect_end(sock, REPLY_LIMIT + PROMPT)
-        lasted(began, REPLY_LIMIT)
+        with lasts(REPLY_LIMIT):
+            for piece in map(bytes, zip(data)) if drips else [data]:
+                sock.sendall(piece)
+                time.sleep(1 if drips else 0)
+            expect_end(sock, REPLY_LIMIT + PROMPT)
         server.outcome(UNREACHABLE, ETIMEDOUT, PROMPT)
 
 
@@ -381,8 +375,7 @@ CASES = [
     ("two requests back to back", two_requests),
     ("FPDU glued to the request", early_fpdu),
     # No reason to ask for markers the other way.
-    ("markers wanted",
-     grants(lambda a: not a.flags & mpa.MARKERS, {"flags": mpa.MARKERS | mpa.CRC})),
+    ("markers wanted", grants(lambda a: not a.flags & mpa.MARKERS, {"flags": mpa.MARKERS | mpa.CRC})),
     ("no CRC asked for, and crc is required", crc_required),
     # Told to use them.
     ("no CRC asked for, and crc is preferred", grants(lambda a: a.flags & mpa.CRC, *WITHOUT_CRC)),
@@ -420,8 +413,6 @@ CASES = [
 
 
 # --- the end: everything goes away, with handshakes under way ---
-
-
 def removal():
     crowd = [connected() for _ in range(20)]
     waiting, _ = granted()
@@ -434,10 +425,6 @@ def removal():
     unload()
 
 
-def main():
-    # CVE-2024-57857 of siw: its network device was used after the device was gone.
-    return ring.run_with_rping("handshake.py", CASES, [("removal", removal)])
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    # CVE-2024-57857 of siw: its network device was used after the device was gone.
+    sys.exit(ring.run_with_rping("handshake.py", CASES, [("removal", removal)]))

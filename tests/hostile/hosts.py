@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import pathlib
 import socket
 import struct
 import subprocess
@@ -22,7 +23,6 @@ PROMPT = 4
 START = 20
 # The devices of the lab connect over SCTP.
 OVER_SCTP = os.environ.get("WEFT_TRANSPORT") == "sctp"
-
 CLONE_NEWNET = 0x40000000
 
 
@@ -84,15 +84,13 @@ def unload():
 @contextlib.contextmanager
 def written(path, value):
     """A file of the kernel's that says something else for as long as the block runs."""
-    with open(path, encoding="ascii") as file:
-        before = file.read()
-    with open(path, "w", encoding="ascii") as file:
-        file.write(value)
+    file = pathlib.Path(path)
+    before = file.read_text(encoding="ascii")
+    file.write_text(value, encoding="ascii")
     try:
         yield
     finally:
-        with open(path, "w", encoding="ascii") as file:
-            file.write(before or "\n")
+        file.write_text(before or "\n", encoding="ascii")
 
 
 def setting(name, value):
@@ -124,8 +122,6 @@ def reset(sock):
 
 
 # --- bytes from a peer ---
-
-
 def receive(sock, most, deadline, missing):
     """Some bytes, at the latest at that time; none: the peer has ended the connection. missing: the failure if none come."""
     sock.settimeout(max(deadline - time.monotonic(), 0.01))

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=41 name=joins-paths transport=paths hosts
-"""Hostile peers with several paths under one queue pair (docs/wire.md), with plain TCP from host B:
-as clients to an rping server on host A, and as servers to an rping client there. For labs with
-WEFT_PATHS=2."""
+"""Hostile peers with several paths under one queue pair (docs/wire.md), with plain TCP from host B: as clients to an rping
+server on host A, and as servers to an rping client there. For labs with WEFT_PATHS=2."""
 import contextlib
 import functools
 import os
@@ -14,10 +13,7 @@ import time
 
 import ring
 from counters import counted
-from hosts import (
-    HERE, OWN_PORT, PROMPT, SERVER, Failure, case, check, listen, meanwhile, reset, tcp_socket,
-    until_end,
-)
+from hosts import HERE, OWN_PORT, PROMPT, SERVER, Failure, case, check, listen, meanwhile, reset, tcp_socket, until_end
 from peer import Line, connected, receive_frame
 from pinging import caller
 from wire import ddp, mpa
@@ -127,8 +123,6 @@ def two():
 
 
 # --- we connect ---
-
-
 def two_paths():
     with two() as (stream, second):
         second.put(SEGMENT, body=HELLO)
@@ -285,8 +279,6 @@ def too_many_bytes():
 
 
 # --- we listen ---
-
-
 @contextlib.contextmanager
 def client_of_ours():
     """Yields the first path of an rping client on host A, and a socket that awaits its joins."""

@@ -4,19 +4,19 @@ import contextlib
 import socket
 import time
 
-from association import Association
+from association import Association, sctp_socket
 from hosts import OVER_SCTP, PORT, SERVER, Failure, check, expect_end, receive, receive_exactly, tcp_socket
 from hosts import PROMPT as AT_ONCE
 from wire import Malformed, ddp, mpa
 
-# The timeout in seconds for what is due at once: shorter than a SEND may wait for a receive, but
-# long enough for the pauses of an emulated machine.
+# The timeout in seconds for what is due at once: shorter than a SEND may wait for a receive, but long enough for the
+# pauses of an emulated machine.
 PROMPT = 8
 
 
 def peer_socket(family=socket.AF_INET):
     """A socket of host B for a peer of MPA, over the lab's transport."""
-    return Association.made(family) if OVER_SCTP else tcp_socket(family)
+    return Association(sctp_socket(family=family)) if OVER_SCTP else tcp_socket(family)
 
 
 def connected():
@@ -65,9 +65,7 @@ class Line:
 
 class Stream(Line):
     """Our end of a connection in full operation.
-
-    marked: what comes has markers; marks: and so has what we send, which must be whole FPDUs then.
-    """
+    marked: what comes has markers; marks: and so has what we send, which must be whole FPDUs then."""
 
     def __init__(self, sock, crc=True, marked=False, marks=False):
         super().__init__(sock)
@@ -126,9 +124,7 @@ class Stream(Line):
 
     def refused(self, reason, culprit=None, within=PROMPT, allowed=()):
         """Terminate for this reason, nothing but the opcodes allowed before it, and the end.
-
-        culprit is the ULPDU that a Terminate of this kind must show.
-        """
+        culprit is the ULPDU that a Terminate of this kind must show."""
         deadline = time.monotonic() + within
         while (got := self.segment(max(deadline - time.monotonic(), 0.01))).opcode != ddp.TERMINATE:
             check(got.opcode in allowed, f"{got} before the Terminate")

@@ -13,9 +13,9 @@ import sys
 import ring
 from counters import counted
 from handshake import ECONNREFUSED, REJECTED, asked
-from hosts import HERE, OVER_SCTP, PROMPT, START, Failure, case, check, expect_end, reset, setting
+from hosts import HERE, OVER_SCTP, PROMPT, START, case, check, expect_end, reset, setting
 from peer import Stream, receive_frame
-from pinging import OUR_BUFFER, OUR_STAG, Said, Server, info, ping, region_of
+from pinging import OUR_BUFFER, OUR_STAG, Said, Server, fin, info, ping, region_of
 from wire import ddp, mpa
 from wire.mpa import Limits
 
@@ -49,10 +49,9 @@ class Persona:
 
 
 def chosen(persona, limits):
-    for kind in persona.takes:
-        if getattr(limits, kind):
-            return kind
-    raise Failure(f"no ready-to-receive frame of {persona.takes} in {limits}")
+    kind = next((kind for kind in persona.takes if getattr(limits, kind)), None)
+    check(kind, f"no ready-to-receive frame of {persona.takes} in {limits}")
+    return kind
 
 
 def gets(persona, frame, key):
@@ -70,8 +69,6 @@ def flags_of(persona):
 
 
 # --- the card connects to an rping server ---
-
-
 def ready(stream, kind):
     """Sends the frame that says that we are in full operation."""
     if kind == "send":
@@ -105,14 +102,11 @@ def initiator(persona):
         ready(stream, chosen(persona, got))
     for _ in range(2):
         ping(stream)
-    sock.shutdown(socket.SHUT_WR)
-    stream.ends()
+    fin(stream)
     Said.end(since)
 
 
 # --- rping clients connect to the card ---
-
-
 def whole_read(stream, region, size, msn, longest):
     """The bytes of a read, whose frames must each fit a segment, or longest if that is not 0."""
     segment = stream.sock.longest_frame() if OVER_SCTP else stream.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
@@ -206,12 +200,10 @@ def no_peer_to_peer():
         sock.close()
 
 
-# irdma: no connection without the peer-to-peer bit, and one of WRITE and READ must be offered. It takes
-# READ if both come back, ends a connection whose peer wants more reads than it may have, and always
-# uses CRCs.
+# irdma: no connection without the peer-to-peer bit, and one of WRITE and READ must be offered. It takes READ if both come
+# back, ends a connection whose peer wants more reads than it may have, and always uses CRCs.
 IRDMA = Persona(strict=True)
-# cxgb4: proposes RTR by READ alone, and takes no other; 256 bytes of private data, the four of enhanced
-# setup among them.
+# cxgb4: proposes RTR by READ alone, and takes no other; 256 bytes of private data, the four of enhanced setup among them.
 CXGB4 = Persona(ird=1, ord=1, proposes=("read",), takes=("read",), longest_private=256)
 CXGB4_FULL = dataclasses.replace(CXGB4, private=bytes(range(252)))
 # qedr: proposes all three, and has more reads.

@@ -2,6 +2,7 @@
 """rping on host A, as a server and as clients, and we its peer: a connection whose end it must see."""
 import contextlib
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -25,10 +26,10 @@ def info(size=SIZE, stag=OUR_STAG, address=OUR_BUFFER):
 
 
 def listens(port):
-    with open(f"/proc/{Said.server.pid}/net/tcp", encoding="ascii") as table:
-        found = re.search(rf": \w+:{port:04X} \w+:\w+ 0A ", table.read())
-    with contextlib.suppress(FileNotFoundError), open(f"/proc/{Said.server.pid}/net/sctp/eps", encoding="ascii") as table:
-        found = found or re.search(rf" 10 +\d+ +{port} ", table.read())
+    tables = pathlib.Path(f"/proc/{Said.server.pid}/net")
+    found = re.search(rf": \w+:{port:04X} \w+:\w+ 0A ", (tables / "tcp").read_text())
+    with contextlib.suppress(FileNotFoundError):
+        found = found or re.search(rf" 10 +\d+ +{port} ", (tables / "sctp/eps").read_text())
     return found
 
 
@@ -84,10 +85,8 @@ def stop_server():
 
 def ended_well(status, text):
     """rping's client had its answers, and was told of the end.
-
-    Then it may read events from a channel that its own main thread has closed, and say nothing else. That is
-    rping's own doing: rdma-core's later releases wake the reader before they close.
-    """
+    Then it may read events from a channel that its own main thread has closed, and say nothing else. That is rping's own doing:
+    rdma-core's later releases wake the reader before they close."""
     said = [line for line in text.strip().splitlines() if not line.startswith("ping data: ")]
     closed = len(said) == 2 and "DISCONNECT EVENT" in said[0] and said[1] == "rdma_get_cm_event: Bad file descriptor"
     return status == 0 or status == 255 and closed
@@ -101,15 +100,11 @@ def ordinary_rping(count=3, limit=30):
 
 
 # --- we are the server's client ---
-
-
 @contextlib.contextmanager
 def client(status=None, extended=False, limits=RESPONDER_LIMITS, says=None, crc=True, marks=False):
     """A connection to the rping server, which must see its end, and the completion status.
-
-    limits are those of enhanced setup, flags included. rping must print says, or one of them if there
-    are several. marks: the server asks us for markers, and gets them.
-    """
+    limits are those of enhanced setup, flags included. rping must print says, or one of them if there are several. marks: the
+    server asks us for markers, and gets them."""
     flags = (mpa.CRC if crc else 0) | mpa.ENHANCED | (mpa.EXTEND if extended else 0)
     since = len(Said.now())
     sock = connected()
@@ -179,10 +174,9 @@ def ping(stream, answer=None, advert=None, write_advert=None):
 
 
 def thread_states(pid):
-    for thread in os.listdir(f"/proc/{pid}/task"):
+    for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            with open(f"/proc/{pid}/task/{thread}/stat", encoding="ascii") as stat:
-                yield stat.read().rpartition(")")[2].split()[0]
+            yield (thread / "stat").read_text().rpartition(")")[2].split()[0]
 
 
 @contextlib.contextmanager
@@ -190,8 +184,7 @@ def server_stopped():
     """The server posts no receive meanwhile: each of its threads has stopped, which takes a moment."""
     Said.server.send_signal(signal.SIGSTOP)
     try:
-        wait_until(lambda: set(thread_states(Said.server.pid)) <= {"T"}, PROMPT,
-                   "the rping server does not stop", 0.01)
+        wait_until(lambda: set(thread_states(Said.server.pid)) <= {"T"}, PROMPT, "the rping server does not stop", 0.01)
         yield
     finally:
         Said.server.send_signal(signal.SIGCONT)
@@ -207,8 +200,6 @@ def segment_size():
 
 
 # --- clients come to us ---
-
-
 @contextlib.contextmanager
 def caller(*options):
     """An rping client on host A that comes to us, and does not outlive the block."""

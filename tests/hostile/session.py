@@ -12,17 +12,12 @@ import time
 import counters
 import ring
 from association import SCTP_PR_SUPPORTED, Session, sctp_socket
-from handshake import REQUEST_LIMIT, lasted
-from hosts import (
-    OVER_SCTP, PORT, PROMPT, SERVER, case, check, kernel_log, listen, meanwhile, reset, setting,
-    written,
-)
+from handshake import REQUEST_LIMIT, lasts
+from hosts import OVER_SCTP, PORT, PROMPT, SERVER, case, check, kernel_log, listen, meanwhile, reset, setting, written
 from pinging import caller
 from wire import ddp, mpa
-from wire.sctp import (
-    ACCEPT, ADAPTATION, CONTROL, ENHANCED_ACCEPT, ENHANCED_INITIATE, ENHANCED_REJECT, EXTEND, INITIATE, REJECT, SEGMENT, TERMINATE,
-    numbered, split,
-)
+from wire.sctp import (ACCEPT, ADAPTATION, CONTROL, ENHANCED_ACCEPT, ENHANCED_INITIATE, ENHANCED_REJECT, EXTEND, INITIATE,
+                       REJECT, SEGMENT, TERMINATE, numbered, split)
 
 # The most memory of messages behind one that is missing, and what both ends of the socket hold besides.
 AHEAD, IN_SOCKETS = 4 << 20, 1 << 20
@@ -51,8 +46,6 @@ def gone(session):
 
 
 # --- we associate: cases against the responder ---
-
-
 @case
 def stranger(adaptation):
     counted = kernel_log().count("without an indication of DDP")
@@ -131,15 +124,12 @@ def initiate_then_gone():
 
 def unplugged():
     """Nothing that host B sends arrives."""
-    add, end = "tc -n B qdisc add dev eth0 root netem loss 100%", "tc -n B qdisc del dev eth0 root"
-    return meanwhile([add], [end])
+    return meanwhile(["tc -n B qdisc add dev eth0 root netem loss 100%"], ["tc -n B qdisc del dev eth0 root"])
 
 
 def begun_anew():
     """A host that has forgotten an association makes another of the same ports, which is that of another program.
-
-    SCTP goes on with the old one for it, and its first message, of the right number, comes with the news.
-    """
+    SCTP goes on with the old one for it, and its first message, of the right number, comes with the news."""
     session = accepted()
     own = session.sock.getsockname()
     with unplugged():
@@ -155,10 +145,8 @@ def begun_anew():
 
 def behind_a_gap():
     """Weft holds messages behind a missing one, as far as 4 MiB.
-
-    A send is told of the abort, at the latest the next one. If the case asked select() as well, and the abort came
-    between select() and the send, ends() would wait in vain, because the kernel tells of an abort once.
-    """
+    A send is told of the abort, at the latest the next one. If the case asked select() as well, and the abort came between
+    select() and the send, ends() would wait in vain, because the kernel tells of an abort once."""
     size, sent = 60000, 0
     with written("/sys/module/weft_sctp/parameters/out_of_order", "off"):
         session = accepted()
@@ -175,8 +163,6 @@ def message(code, private=b"", ssn=0):
 
 
 # --- we listen: cases against the initiator ---
-
-
 @contextlib.contextmanager
 def called(within):
     """An rping client on host A that comes to us, and a function that accepts its associations."""
@@ -226,8 +212,7 @@ def without(chunk):
     """No packet arrives at host B that begins with a chunk of this type."""
     match = f"match ip protocol 132 0xff match u8 {chunk} 0xff at 32"
     drop = f"tc -n B filter add dev eth0 ingress protocol ip u32 {match} action drop"
-    add, end = "tc -n B qdisc add dev eth0 clsact", "tc -n B qdisc del dev eth0 clsact"
-    return meanwhile([add, drop], [end])
+    return meanwhile(["tc -n B qdisc add dev eth0 clsact", drop], ["tc -n B qdisc del dev eth0 clsact"])
 
 
 def clings():
@@ -238,12 +223,12 @@ def clings():
         session.control(ACCEPT)
         session.expect_segment()
         session.control(TERMINATE)
-        began = time.monotonic()
-        while not session.aborted and time.monotonic() < began + 2 * GUARD:
-            time.sleep(0.5)
-            session.put(SEGMENT, b"x")
-        session.ends()
-        lasted(began, GUARD)
+        with lasts(GUARD):
+            deadline = time.monotonic() + 2 * GUARD
+            while not session.aborted and time.monotonic() < deadline:
+                time.sleep(0.5)
+                session.put(SEGMENT, b"x")
+            session.ends()
 
 
 CASES = [

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// The victim of the hostile peers: a program with memory of every kind of right, which is
-// connected to whoever it is told to connect to, and says which bytes of its memory have
-// changed.
+// The victim of the hostile peers: a program with memory of every kind of right, which is connected
+// to whoever it is told to connect to, and says which bytes of its memory have changed.
 //
 //     victim ADDRESS
 //
@@ -17,7 +16,7 @@
 //     end                 waits for the end of the connection; says what completed
 //     memory              "same", or "differs FIRST LAST": offsets in the arena
 //     holds OFFSET HEX    these bytes are right there
-//     accept              what is there now is right
+//     renew               the memory is as it was at the start
 #include <algorithm>
 #include <array>
 #include <cinttypes>
@@ -59,9 +58,6 @@ using Options = std::map<std::string, int>;
 class Victim {
  public:
   explicit Victim(const std::string& address) : home_(at_home({address, 0})) {
-    for (std::size_t i = 0; i < arena_.size(); i++) {
-      arena_.bytes()[i] = static_cast<std::uint8_t>((i * 2'654'435'761U) >> 24U);
-    }
     for (std::size_t i = 0; i < kParts.size(); i++) {
       std::uint8_t* at = arena_.bytes() + (2 * i + 1) * kPart;
       regions_.push_back(own(ibv_reg_mr(pd_.get(), at, kPart, kParts[i].rights),
@@ -73,7 +69,7 @@ class Victim {
     receive_region_ =
         own(ibv_reg_mr(pd_.get(), receives_, kReceives * kReceive, IBV_ACCESS_LOCAL_WRITE),
             "ibv_reg_mr of the receives");
-    accept();
+    renew();
   }
 
   void connect(const std::string& host, const std::string& port, const Options& options) {
@@ -119,7 +115,12 @@ class Victim {
     }
   }
 
-  void accept() { expected_.assign(arena_.bytes(), arena_.bytes() + arena_.size()); }
+  void renew() {
+    for (std::size_t i = 0; i < arena_.size(); i++) {
+      arena_.bytes()[i] = static_cast<std::uint8_t>((i * 2'654'435'761U) >> 24U);
+    }
+    expected_.assign(arena_.bytes(), arena_.bytes() + arena_.size());
+  }
 
   // After a failed connect: what there is of it goes.
   void drop() {
@@ -243,8 +244,8 @@ void obey(Victim& victim, const std::string& line) {
     std::string hex;
     words >> at >> hex;
     victim.holds(at, hex);
-  } else if (command == "accept") {
-    victim.accept();
+  } else if (command == "renew") {
+    victim.renew();
   } else {
     throw Failure("unknown command " + command);
   }

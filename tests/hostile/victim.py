@@ -75,15 +75,16 @@ class Victim:
     def unharmed(self):
         where = self.changed()
         if where:
-            self.ask("accept")
+            self.ask("renew")
         check(not where, f"bytes {where} of the victim's memory have changed")
 
     def written(self, region, pieces):
-        """These bytes lie in a region now, each piece at its offset, and no other byte has changed."""
+        """These bytes lie in a region now, each piece at its offset, and no other byte has changed. Then all are as before."""
         check(self.changed(), "nothing has changed")
         for at, piece in pieces.items():
             self.ask(f"holds {self.regions[region].offset + at} {piece.hex()}")
         self.unharmed()
+        self.ask("renew")
 
     def close(self):
         self.process.stdin.close()
@@ -115,7 +116,7 @@ def called(victim, family=socket.AF_INET, buffer=None, **options):
 
 
 @contextlib.contextmanager
-def connection(victim, crc=True, revision=2, extended=False, ends=True, **manner):
+def connection(victim, crc=True, revision=2, extended=False, **manner):
     """The victim connects to us. Afterwards it must have seen the end; what it says of it is in .said."""
     with contextlib.ExitStack() as stack:
         if not crc:
@@ -131,7 +132,7 @@ def connection(victim, crc=True, revision=2, extended=False, ends=True, **manner
             setattr(stream, word, int(value))
         yield stream
         sock.close()
-        stream.said = victim.ask("end") if ends else []
+        stream.said = victim.ask("end")
 
 
 def answer_request(stream, crc, revision, extended):
