@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Judges DDP over SCTP (RFC 5043) in a capture that was made without segmentation offload and with
-checksums: CRCs, adaptation indications, user messages (one DATA chunk each, unordered, on stream 0,
-numbered by their DDP-SSN from 0), session control messages, and DDP segments in the order of their
-numbers."""
+"""Judges DDP over SCTP (RFC 5043) in a capture that was made without segmentation offload and with checksums: CRCs, adaptation
+indications, user messages (one DATA chunk each, unordered, on stream 0, numbered by their DDP-SSN from 0), session control
+messages, and DDP segments in the order of their numbers."""
 import socket
 import struct
 from collections import Counter, defaultdict
@@ -11,9 +10,8 @@ from packets import ip_payload, read_pcap
 from segments import Segments
 from wire import Malformed
 from wire.crc import crc32c
-from wire.sctp import (
-    ACCEPT, ADAPTATION, CONTROL, ENHANCED_ACCEPT, ENHANCED_INITIATE, ENHANCED_REJECT, EXTEND, INITIATE, REJECT, SEGMENT, TERMINATE, split,
-)
+from wire.sctp import (ACCEPT, ADAPTATION, CONTROL, ENHANCED_ACCEPT, ENHANCED_INITIATE, ENHANCED_REJECT, EXTEND, INITIATE,
+                       REJECT, SEGMENT, TERMINATE, split)
 
 DATA, INIT, INIT_ACK = 0, 1, 2
 UNORDERED_AND_WHOLE = 7  # a DATA chunk's flags
@@ -142,11 +140,6 @@ class Judge:
             self.error(0, f"function code {code:#x} without IRD and ORD")
         return code
 
-    def check_segments(self, extended):
-        segments = Segments(self.error, extended)
-        segments.check_all(self.bodies)
-        return segments.counts
-
 
 def judge(path):
     """Checks every association of a capture that has DDP; returns (errors, counts, segments)."""
@@ -173,7 +166,9 @@ def judge(path):
         counts["connections refused" if answer in (REJECT, ENHANCED_REJECT) else "connections"] += 1
         counts["extended"] += extended
         for end in pair:
-            counts += end.check_segments(extended)
+            segments = Segments(end.error, extended)
+            segments.check_all(end.bodies)
+            counts += segments.counts
             errors += end.errors
             bodies += [body for _, body in end.bodies]
             counts["Terminates"] += sum(code == TERMINATE for _, code, _ in end.control)

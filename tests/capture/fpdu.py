@@ -24,12 +24,13 @@ from collections import Counter
 
 import association
 import paths
-from segments import Segments, write_segments
+from packets import USER0, write_pcap
+from segments import Segments
 from streams import agreed, handshake, read_streams
 from wire import ddp, mpa
 
-# How far the end of a window that cut a buffer shows: what Weft handed over in the same call, a
-# chunk of 128 KiB at most, and the rest of the segment that this ends in.
+# How far the end of a window that cut a buffer shows: what Weft handed over in the same call, a chunk of 128 KiB at
+# most, and the rest of the segment that this ends in.
 MAX_SHIFT = 131072 + 1500
 # How many errors the program prints.
 SHOWN = 10
@@ -123,8 +124,7 @@ def judge(path, mode, wanted_crc=None):
     errors, counts = [], Counter()
     assembled = {ends: stream.assemble() for ends, stream in streams.items()}
     for (source, destination), stream in streams.items():
-        # The capture is whole, so the sender has left bytes out. Nobody can judge the bytes behind
-        # them.
+        # The capture is whole, so the sender has left bytes out. Nobody can judge the bytes behind them.
         if stream.gap is not None:
             errors.append(f"port {source[1]} to {destination[1]}: stream offset {stream.gap[0]}: "
                           f"{stream.gap[1]} bytes are missing")
@@ -160,16 +160,14 @@ def judge(path, mode, wanted_crc=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("capture", help="pcap file, whole packets")
     parser.add_argument("--mode", choices=("segments", "packets", "none"), default="segments")
     parser.add_argument("--over", choices=("tcp", "sctp", "paths"), default="tcp", help="what carries segments")
     parser.add_argument("--segments", metavar="FILE", help="leave the segments there, a packet each (sctp, paths)")
     parser.add_argument("--crc", choices=("yes", "no"), help="what must have been negotiated")
     parser.add_argument("--least", type=int, default=1, help="FPDUs that must be there")
-    parser.add_argument("--needs", action="append", default=[], metavar="WHAT",
-                        help="one of what is counted that must be there")
+    parser.add_argument("--needs", action="append", default=[], metavar="WHAT", help="one of what is counted that must be there")
     arguments = parser.parse_args()
     wanted = None if arguments.crc is None else arguments.crc == "yes"
     try:
@@ -179,7 +177,8 @@ def main():
             judged = association.judge if arguments.over == "sctp" else paths.judge
             errors, counts, segments = judged(arguments.capture)
             if arguments.segments:
-                write_segments(arguments.segments, segments)
+                # For a dissector that finds DDP at the beginning of a packet.
+                write_pcap(arguments.segments, segments, USER0)
     except (OSError, ValueError) as error:
         print(f"fpdu.py: {error}", file=sys.stderr)
         return 2

@@ -118,12 +118,10 @@ class Fpdu(Case):
         self.expect(Capture().send(short), "segments", "ends neither message nor segment")
 
     def test_cut_within_an_fpdu(self):
-        train = FULL + make_fpdu(b"short") + FULL
-        self.expect(Capture().send(train), "packets", "segments of 1448 cut an FPDU")
+        self.expect(Capture().send(FULL + make_fpdu(b"short") + FULL), "packets", "segments of 1448 cut an FPDU")
 
     def test_fpdu_longer_than_a_segment(self):
-        giant = make_fpdu(b"x" * 5000)
-        self.expect(Capture().send(giant), "packets", "segments of 1448 cut an FPDU")
+        self.expect(Capture().send(make_fpdu(b"x" * 5000)), "packets", "segments of 1448 cut an FPDU")
 
     def test_packet_longer_than_a_segment(self):
         self.expect(Capture().send(FULL * 2), "segments", "but segments hold 1448")
@@ -145,8 +143,7 @@ class Fpdu(Case):
     def test_headers(self):
         self.expect(Capture().send(make_fpdu(b"", control=0xC2)), "segments", "DDP version 2")
         self.expect(Capture().send(make_fpdu(b"", control=0xC5)), "segments", "reserved bits")
-        self.expect(Capture().send(make_fpdu(b"", opcode=3, message=2)), "segments",
-                    "message 2 on queue 0 follows 0")
+        self.expect(Capture().send(make_fpdu(b"", opcode=3, message=2)), "segments", "message 2 on queue 0 follows 0")
         self.expect(Capture().send(make_fpdu(b"m", opcode=3, last=False)).send(make_fpdu(b"m", opcode=3)), "segments",
                     "offset 0 in a message of which 1 bytes came before")
         capture = Capture().send(mpa.fpdu(b"\xc1\x40" + bytes(3)))
@@ -160,14 +157,12 @@ class Fpdu(Case):
             self.expect(Capture().send(make_fpdu(b"", **segment)), "segments", error)
 
     def test_extended(self):
-        frames = (make_fpdu(b"\1\2\3\4" + bytes(4), opcode=8, message=1) +
-                  make_fpdu(b"", opcode=13, message=2) + make_fpdu(bytes(52), opcode=10) +
-                  make_fpdu(bytes(12), opcode=11))
+        frames = (make_fpdu(b"\1\2\3\4" + bytes(4), opcode=8, message=1) + make_fpdu(b"", opcode=13, message=2) +
+                  make_fpdu(bytes(52), opcode=10) + make_fpdu(bytes(12), opcode=11))
         errors, counts = Capture(0x42, 0x44).send(frames).judge("segments")
         self.assertEqual(errors, [])
         self.assertEqual(counts["immediate"] + counts["atomic request"] + counts["extended"], 3)
-        # Not with a peer that did not agree: no offer, no answer, an echo.
-        # Nor do the bits beside these mean it.
+        # Not with a peer that did not agree: no offer, no answer, an echo. Nor do the bits beside these mean it.
         for reply, request in ((0x42, 0x40), (0x40, 0x44), (0x46, 0x44), (0x42, 0x41), (0x41, 0x44)):
             self.expect(Capture(reply, request).send(frames), "segments", "RDMAP opcode 8")
         for frame, error in ((make_fpdu(bytes(4), opcode=9), "immediate se of 4 bytes"),
@@ -191,10 +186,8 @@ class Fpdu(Case):
 
     def test_planted_markers(self):
         frame = make_fpdu(b"x" * 1300)
-        for wrong in (lambda _, pointer: pointer + 4 if pointer == 1020 else pointer,
-                      lambda _, pointer: pointer or 4,
-                      lambda _, pointer: pointer | 1,
-                      lambda _, pointer: pointer | 0x10000):
+        for wrong in (lambda _, pointer: pointer + 4 if pointer == 1020 else pointer, lambda _, pointer: pointer or 4,
+                      lambda _, pointer: pointer | 1, lambda _, pointer: pointer | 0x10000):
             capture = Capture(reply_flags=0xC0).send(mpa.marked(frame, point=wrong))
             self.expect(capture, "segments", "behind its FPDU's length field")
         capture = Capture(reply_flags=0xC0).send(mpa.marked(frame, covered=False))

@@ -24,9 +24,8 @@ def tcp_packet(source, destination, sequence, payload=b"", syn=False, acknowledg
                flags=0x10):
     """`ports`: by address, instead of PORTS. `flags`: of a packet that is no SYN."""
     if options is None:
-        options = (struct.pack(">BBH", 2, 4, MSS) + TIMESTAMP if syn else TIMESTAMP)
-    header = struct.pack(">HHIIBBHHH", *((ports or PORTS)[end] for end in (source, destination)), sequence,
-                         acknowledged,
+        options = (struct.pack(">BBH", 2, 4, MSS) if syn else b"") + TIMESTAMP
+    header = struct.pack(">HHIIBBHHH", *((ports or PORTS)[end] for end in (source, destination)), sequence, acknowledged,
                          (20 + len(options)) // 4 << 4, 2 if syn else flags, window, 0, 0)
     return ip_packet(source, destination, socket.IPPROTO_TCP, header + options + payload)
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Packets of a capture (pcap, Ethernet), and what their IP headers say."""
 import os
+import pathlib
 import struct
 import sys
 
 # For wire, which every program here imports behind this.
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-
-
 ETHERNET, USER0 = 1, 147
 
 
@@ -21,8 +20,7 @@ def write_pcap(path, packets, kind=ETHERNET):
 
 def read_pcap(path):
     """Yields the packets of a classic pcap file with Ethernet frames."""
-    with open(path, "rb") as file:
-        data = file.read()
+    data = pathlib.Path(path).read_bytes()
     magic = data[:4]
     if magic in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1"):
         order = "<"

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Judges queue pairs of two Weft ends with several paths (docs/wire.md) in a capture: a first
-connection whose handshake agrees on paths, and those that join it by proofs of its key; their
-frames; that each segment's number is there, with the same bytes wherever it was sent; and the DDP
-segments in the order of their numbers."""
+"""Judges queue pairs of two Weft ends with several paths (docs/wire.md) in a capture: a first connection whose handshake
+agrees on paths, and those that join it by proofs of its key; their frames; that each segment's number is there, with the
+same bytes wherever it was sent; and the DDP segments in the order of their numbers."""
 from collections import Counter
 
 from segments import Segments

@@ -2,7 +2,6 @@
 """Judges DDP segments in the order they were sent, whatever has carried them."""
 from collections import Counter
 
-from packets import USER0, write_pcap
 from wire import Malformed, ddp
 
 
@@ -60,8 +59,3 @@ class Segments:
         self.offsets[queue] = 0 if segment.last else offset + len(segment.payload)
         if segment.last:
             self.messages[queue] = number
-
-
-def write_segments(path, segments):
-    """Leaves segments in a capture of their own, each a packet, for a dissector that finds DDP at its beginning."""
-    write_pcap(path, segments, USER0)

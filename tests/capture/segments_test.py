@@ -5,7 +5,8 @@ import tempfile
 import unittest
 
 from made import make_segment
-from segments import Segments, write_segments
+from packets import USER0, write_pcap
+from segments import Segments
 from wire.ddp import NAMES
 
 # RFC 5040, 5.1 and RFC 7306, 6: queues other than 0, and payloads of a fixed size.
@@ -60,7 +61,7 @@ class File(unittest.TestCase):
         """A header of pcap 2.4 for frames of the type USER0, and each segment behind a header that has no time."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "left.pcap")
-            write_segments(path, [b"first", b"second."])
+            write_pcap(path, [b"first", b"second."], USER0)
             self.assertEqual(path.read_bytes(), bytes.fromhex(
                 "d4c3b2a1 0200 0400 00000000 00000000 00000400 93000000"
                 "00000000 00000000 05000000 05000000") + b"first" + bytes.fromhex(

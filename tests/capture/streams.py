@@ -59,9 +59,7 @@ class Stream:
 
 def parse_frame(frame, length):
     """(source, destination, TCP header's fields, payload) of a TCP packet, or None.
-
-    The fields: sequence and acknowledgement number, flags, window, options.
-    """
+    The fields: sequence and acknowledgement number, flags, window, options."""
     found = ip_payload(frame, length, socket.IPPROTO_TCP)
     if found is None:
         return None

@@ -82,10 +82,8 @@ class Segment:
             self.queue, self.msn, self.mo = struct.unpack(">III", ulpdu[6:header])
         self.payload = ulpdu[header:]
         self.faults = [fault for wrong, fault in (
-            (control & 0x3C, f"reserved bits in DDP control {control:#04x}"),
-            (control & 3 != 1, f"DDP version {control & 3}"),
-            (rdmap >> 6 != 1, f"RDMAP version {rdmap >> 6}"),
-            (rdmap & 0x30, f"reserved bits in RDMAP control {rdmap:#04x}")) if wrong]
+            (control & 0x3C, f"reserved bits in DDP control {control:#04x}"), (control & 3 != 1, f"DDP version {control & 3}"),
+            (rdmap >> 6 != 1, f"RDMAP version {rdmap >> 6}"), (rdmap & 0x30, f"reserved bits in RDMAP control {rdmap:#04x}")) if wrong]
 
     def __repr__(self):
         return f"opcode {self.opcode}: {self.ulpdu.hex()}"

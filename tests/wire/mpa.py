@@ -95,9 +95,7 @@ def fpdu_len(ulpdu_len):
 
 def marked(frames, at=0, point=None, covered=True):
     """FPDUs, back to back, with the markers that they need there in the stream.
-
-    point(where, pointer) returns the number that a marker has instead, all 32 bits of it; covered: the CRCs cover the markers.
-    """
+    point(where, pointer) returns the number that a marker has instead, all 32 bits of it; covered: the CRCs cover the markers."""
     out = b""
     while frames:
         length = fpdu_len(struct.unpack(">H", frames[:2])[0])
@@ -118,9 +116,7 @@ def marked(frames, at=0, point=None, covered=True):
 
 def _plain(data, at, place, wanted):
     """That many bytes of an FPDU from its first on, without markers; where they end; and where those markers are.
-
-    A marker in front of the FPDU belongs to it. place: that of the first byte in the stream; None: there are no markers.
-    """
+    A marker in front of the FPDU belongs to it. place: that of the first byte in the stream; None: there are no markers."""
     if place is None:
         return data[at:at + wanted], at + wanted, []
     pieces, markers, end = [], [], at
