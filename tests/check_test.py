@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Planted faults, one ring each: scripts/check must call every one of them failed.
 
-A copy of scripts/check stands in a tree of its own, in which the programs that it starts for a ring are planted.
-scripts/style is tried the same way with a clang-tidy that does not do its work.
-"""
-
+A copy of scripts/check stands in a tree of its own, in which the programs that it starts for a ring are planted. scripts/style
+is tried the same way with a clang-tidy that does not do its work."""
 import os
 import pathlib
 import shutil
@@ -33,10 +31,8 @@ class Tree(unittest.TestCase):
         self.path(file).chmod(0o755)
 
     def run_it(self, *command, **variables):
-        done = subprocess.run(
-            command, cwd=self.tree, env=dict(os.environ, **variables), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, timeout=60, check=False,
-        )
+        done = subprocess.run(command, cwd=self.tree, env=dict(os.environ, **variables), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
         return done.returncode, done.stdout
 
 
@@ -76,12 +72,10 @@ class Check(Tree):
         self.assertRegex(output, r"\nThe first to fail, at 0:0\d: style: early\n0 passed, 2 failed, 0 skipped\n$")
 
     def test_a_program_that_stops_half_way(self):
-        for said, counts, why in (
-            ("ok 1 - a\n", "1 passed, 1 failed, 0 skipped", "0 plans (1..N) instead of 1"),
-            ("ok 1 - a\nok 2 - b\n1..3\n", "2 passed, 1 failed, 0 skipped", "the plan is of 3 cases, and 2 were told of"),
-            ("ok 1 - a\n1..1\nok 1 - b\n", "2 passed, 1 failed, 0 skipped", "the plan is of 1 cases, and 2 were told of"),
-            ("1..0\n", "0 passed, 1 failed, 0 skipped", "no case ran"), ("passed\n", "0 passed, 1 failed, 0 skipped", "no case ran"),
-        ):
+        for said, counts, why in (("ok 1 - a\n", "1 passed, 1 failed, 0 skipped", "0 plans (1..N) instead of 1"),
+                                  ("ok 1 - a\nok 2 - b\n1..3\n", "2 passed, 1 failed, 0 skipped", "the plan is of 3 cases, and 2 were told of"),
+                                  ("ok 1 - a\n1..1\nok 1 - b\n", "2 passed, 1 failed, 0 skipped", "the plan is of 1 cases, and 2 were told of"),
+                                  ("1..0\n", "0 passed, 1 failed, 0 skipped", "no case ran"), ("passed\n", "0 passed, 1 failed, 0 skipped", "no case ran")):
             self.provider(said, False, counts, f" - provider: {why}")
 
     def test_a_status_that_no_case_explains(self):
@@ -89,10 +83,8 @@ class Check(Tree):
         self.provider("not ok 1 - a\n1..1\n", False, "0 passed, 1 failed, 0 skipped", status=1)
 
     def test_a_skip_that_is_not_allowed(self):
-        self.provider(
-            "ok 1 - a\nok 2 - private interface # SKIP no libmlx5.a\n1..2\n", False, "1 passed, 1 failed, 1 skipped",
-            "not ok 3 - provider: skipped, which tests/skips does not allow: private interface: no libmlx5.a",
-        )
+        self.provider("ok 1 - a\nok 2 - private interface # SKIP no libmlx5.a\n1..2\n", False, "1 passed, 1 failed, 1 skipped",
+                      "not ok 3 - provider: skipped, which tests/skips does not allow: private interface: no libmlx5.a")
 
     def test_the_verdict_of_an_earlier_run(self):
         """A ring that runs beside others and is killed, status and all."""

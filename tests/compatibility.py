@@ -7,7 +7,6 @@
 DIRECTORY has a folder for each kernel, which holds "about" (release, sources, programs, rdma_core) and the logs of
 labs (tests/tap.py). --markers puts the table between DOCUMENT's markers as well.
 """
-
 import argparse
 import pathlib
 import sys

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tests of compatibility.py: what it makes of folders of results, and that kernel/tried knows each kernel of the page."""
-
 import pathlib
 import re
 import subprocess

@@ -34,7 +34,6 @@ unpack=NAME,...   Debian's packages for scripts/unpacked
 judge=PROGRAM     it judges out/capture of the lab's machine at the end, as another program of cases
 consumer=NAME     the programs of other projects: the lab's row in the table of make check
 """
-
 import pathlib
 import re
 import shlex
@@ -50,11 +49,9 @@ ALLOWED = {
 }
 FLAGS = ("seldom", "debug", "home", "twin", "dkms", "hosts", "cards", "unsearched")
 # The values of the other words.
-VALUES = {
-    "limit": r"\d+", "where": "counted|" + "|".join(KINDS), "order": r"\d+", "mtu": r"\d+", "transport": "sctp|paths", "name": "[a-z0-9-]+",
-    "allow": "({0})(,({0}))*".format("|".join(ALLOWED)), "module": r"\w+(:stock)?", "unpack": "[a-z-]+(,[a-z-]+)*", "judge": r"\S+",
-    "consumer": ".+",
-}
+VALUES = {"limit": r"\d+", "where": "counted|" + "|".join(KINDS), "order": r"\d+", "mtu": r"\d+", "transport": "sctp|paths",
+          "name": "[a-z0-9-]+", "allow": "({0})(,({0}))*".format("|".join(ALLOWED)), "module": r"\w+(:stock)?",
+          "unpack": "[a-z-]+(,[a-z-]+)*", "judge": r"\S+", "consumer": ".+"}
 
 
 class Wrong(Exception):

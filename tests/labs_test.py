@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tests of labs.py: what it makes of heads, and that a wrong one is said to be wrong, by its file and line."""
-
 import pathlib
 import tempfile
 import unittest
@@ -19,11 +18,10 @@ class Heads(unittest.TestCase):
         return labs.labs_of(sorted(top.iterdir()), top)
 
     def test_a_lab_for_each_head(self):
-        found = self.found(
-            last=["# lab: limit=9 where=uml"], lib=[], first=["# lab: limit=9 where=alone"],
-            two_words=["# lab: limit=9 where=uml order=2 mtu=9000 seldom", "# lab: limit=8 where=uml order=1 transport=sctp consumer='a b'",
-                       "# lab: limit=7 where=counted order=2", "# lab: limit=7 where=stock order=1 name=other"],
-        )
+        found = self.found(last=["# lab: limit=9 where=uml"], lib=[], first=["# lab: limit=9 where=alone"],
+                           two_words=["# lab: limit=9 where=uml order=2 mtu=9000 seldom", "# lab: limit=7 where=counted order=2",
+                                      "# lab: limit=8 where=uml order=1 transport=sctp consumer='a b'",
+                                      "# lab: limit=7 where=stock order=1 name=other"])
         self.assertEqual([lab["name"] for lab in found], ["first", "other", "two-words", "two-words-sctp", "two-words-9000", "last"])
         self.assertEqual([found[4][word] for word in ("limit", "mtu", "seldom", "script")], ["9", "9000", "yes", "two_words.sh"])
         self.assertEqual([found[3][word] for word in ("limit", "mtu", "seldom", "consumer")], ["8", "1500", "", "a b"])

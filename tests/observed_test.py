@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Every counter is expected to move by some test, every tracepoint to be written by one, and
 docs/observing.md and weft(7) tell of each. Reads the tests' source, and runs nothing."""
-
 import os
 import re
 import unittest

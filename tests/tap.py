@@ -16,7 +16,6 @@ programs, each with its plan. Other lines are for people.
     tests/tap.py compare OLD NEW    lists the cases that only one of two folders of logs has, each
                                     with the log's name; fails if OLD has one that NEW has not
 """
-
 import collections
 import pathlib
 import re

@@ -9,7 +9,6 @@
         ends a run of labs, whose results are in DIRECTORY, and whose machines are in MACHINES: prints all that a
         reader of CI needs, which keeps no files, the plan and the counts.
 """
-
 import fnmatch
 import pathlib
 import re

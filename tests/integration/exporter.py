@@ -6,7 +6,6 @@ usage (in a lab): tests/integration/exporter.py DEVICE...
 
 Nothing may be sent or received meanwhile. A metric that the exporter leaves out fails as a wrong one does.
 """
-
 import pathlib
 import re
 import subprocess

@@ -1,10 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """Peers and neighbours of the lab neighbours, in the namespace that they are started in. Each function of COMMANDS is one,
-as in `namespace_peers.py port 7401`; it prints a line when it is ready, and waits to be killed.
-owner, dropper and thief print how it ended.
-"""
-
+as in `namespace_peers.py port 7401`; it prints a line when it is ready, and waits to be killed. owner, dropper and thief
+print how it ended."""
 import os
 import resource
 import signal

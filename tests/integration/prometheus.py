@@ -8,7 +8,6 @@ usage (in a lab, on host A): tests/integration/prometheus.py [NODE_EXPORTER]
 
 monitoring.sh makes the hosts. NODE_EXPORTER is another program than Debian's prometheus-node-exporter for this release.
 """
-
 import contextlib
 import json
 import os

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Planted faults, one lab each: the runner of the labs must call every one of them failed.
 
-The labs are scripts that run on this machine itself, by way of the runner's --planted and, as
-real ones do, of tests/integration/lib.sh. Without this a lab that dies could count as passed. What
-lib.sh makes of programs and of repeats is tried by itself.
-"""
-
+The labs are scripts that run on this machine itself, by way of the runner's --planted and, as real ones do, of
+tests/integration/lib.sh. Without this a lab that dies could count as passed. What lib.sh makes of programs and of repeats is
+tried by itself."""
 import contextlib
 import io
 import os
