@@ -19,14 +19,15 @@ class Tree(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.tree = pathlib.Path(folder.name)
         for file in ("scripts/check", "scripts/style", "scripts/common.sh", "tests/verdict.py", "tests/labs.py", "tests/tap.py", "tests/tap.sh", "tests/skips"):
-            self.path(file).parent.mkdir(exist_ok=True)
             shutil.copy2(TOP / file, self.path(file))
 
     def path(self, file):
-        return self.tree / file
+        """That of a file in the tree, in a folder that is there."""
+        path = self.tree / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
 
     def plant(self, file, text):
-        self.path(file).parent.mkdir(exist_ok=True)
         self.path(file).write_text(f"#!/bin/bash\n{text}", encoding="utf-8")
         self.path(file).chmod(0o755)
 
@@ -46,7 +47,6 @@ class Check(Tree):
             self.assertIn(reason, output)
 
     def provider(self, said, passed, counts, *reasons, status=0):
-        self.path("userlib").mkdir(exist_ok=True)
         self.path("userlib/Makefile").write_text(f"test:\n\t@cat said; exit {status}\n", encoding="utf-8")
         self.path("userlib/said").write_text(said, encoding="utf-8")
         self.ring("provider", said, passed, counts, *reasons)
@@ -65,7 +65,6 @@ class Check(Tree):
     def test_the_first_failure_is_that_of_a_later_ring(self):
         """style begins at once, and its turn is the last."""
         self.plant("scripts/style", "printf 'not ok 1 - early\\n1..1\\n'\n")
-        self.path("userlib").mkdir()
         self.path("userlib/Makefile").write_text("test:\n\t@sleep 1; echo not ok 1 - late; echo 1..1\n", encoding="utf-8")
         _, output = self.run_it("scripts/check", "provider", "style")
         self.assertRegex(output, r"(?s)== 1 of 2: provider: .*\nnot ok 1 - late\n.*== 2 of 2: style: .*\nnot ok 1 - early\n")
@@ -137,11 +136,9 @@ class Style(Tree):
         self.run_it("git", "init", "-q")
         self.plant("bin/clang-tidy", of_planted + text)
         self.plant("scripts/tidy/build", "echo own.so\n")
-        self.path("tests/unit").mkdir()
         self.path("tests/unit/one_test.cc").write_text("int one();\n", encoding="utf-8")
         for file in (".clang-tidy", "scripts/tidy/own.cc", "kernel/uapi/weft-abi.h", "kernel/wire/mpa.h", "tests/unit/one.h"):
-            self.path(file).parent.mkdir(parents=True, exist_ok=True)
-            self.path(file).write_text("", encoding="utf-8")
+            self.path(file).touch()
         return self.run_it("scripts/style", "clang-tidy", PATH=f"{self.tree}/bin:{os.environ['PATH']}", WEFT_CACHE=str(self.tree))
 
     def marks(self):

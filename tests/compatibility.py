@@ -20,8 +20,7 @@ FIRST = ("module", "demo", "demo, cloud flavour")
 
 
 def about(folder):
-    lines = (folder / "about").read_text(encoding="utf-8").splitlines()
-    return dict(line.split("=", 1) for line in lines)
+    return dict(line.split("=", 1) for line in (folder / "about").read_text(encoding="utf-8").splitlines())
 
 
 def results(folder):
@@ -46,8 +45,7 @@ def table(directory):
     rows = [["", *(folder.name.replace("-amd64", "") for folder in folders)], ["---"] * (len(folders) + 1)]
     for title, key in (("Debian", "release"), ("sources", "sources"), ("programs of", "programs"), ("rdma-core", "rdma_core")):
         rows.append([title, *(fact[key] for fact in facts)])
-    for lab in (*FIRST, *labs):
-        rows.append([lab, *(result.get(lab, "–") for result in found)])
+    rows += [[lab, *(result.get(lab, "–") for result in found)] for lab in (*FIRST, *labs)]
     return ["| " + " | ".join(row) + " |" for row in rows] if folders else []
 
 

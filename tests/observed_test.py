@@ -1,31 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
 """Every counter is expected to move by some test, every tracepoint to be written by one, and
 docs/observing.md and weft(7) tell of each. Reads the tests' source, and runs nothing."""
-import os
+import pathlib
 import re
 import unittest
 
-TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TOP = pathlib.Path(__file__).resolve().parents[1]
+TESTS = [path for suffix in ("py", "sh") for path in TOP.glob(f"tests/**/*.{suffix}") if path.stem != "observed_test"]
 
 
 def read(path):
-    with open(os.path.join(TOP, path), encoding="utf-8") as file:
-        return file.read()
+    return (TOP / path).read_text(encoding="utf-8")
 
 
-def tests(suffix):
-    for where, _, files in os.walk(os.path.join(TOP, "tests")):
-        for file in files:
-            if file.endswith(suffix) and not file.startswith("observed_test"):
-                yield os.path.relpath(os.path.join(where, file), TOP)
-
-
-# A counter is expected to move where a lab of Python says by how much, other than by 0:
-# counted(NAME=2), counted(NAME=None) for "somehow", or the same in a dictionary; and where one in
-# shell reads it twice, before and after.
+# A counter is expected to move where a lab of Python says by how much, other than by 0: counted(NAME=2), counted(NAME=None)
+# for "somehow", or the same in a dictionary; and where one in shell reads it twice, before and after.
 def moves(name, path):
     text = read(path)
-    if path.endswith(".py"):
+    if path.suffix == ".py":
         return re.search(rf"\b{name}=(?!0\b)|\"{name}\": (?!0\b)", text)
     return len(re.findall(rf"\$\((counter|<).*\b{name}\)", text)) > 1
 
@@ -37,7 +29,7 @@ class Observed(unittest.TestCase):
         page = read("docs/weft.7")
         for name in names:
             with self.subTest(counter=name):
-                self.assertTrue([path for path in (*tests(".py"), *tests(".sh")) if moves(name, path)], "no test moves it")
+                self.assertTrue([path for path in TESTS if moves(name, path)], "no test moves it")
                 self.assertIn(f"`{name}`", read("docs/observing.md"))
                 self.assertRegex(page, rf"\b{name}\b")
 
@@ -48,5 +40,5 @@ class Observed(unittest.TestCase):
             with self.subTest(tracepoint=name):
                 # A test looks for it in the trace as "NAME: ", or by traced().
                 wanted = rf"{name}: |traced\(\"{name}\""
-                self.assertTrue([path for path in (*tests(".py"), *tests(".sh")) if re.search(wanted, read(path))], "no test looks for it")
+                self.assertTrue([path for path in TESTS if re.search(wanted, read(path))], "no test looks for it")
                 self.assertIn(f"`{name}`", read("docs/observing.md"))

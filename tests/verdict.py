@@ -48,18 +48,13 @@ def allowed_skips():
     return [Allowed(line) for line in lines if line and not line.startswith("#")]
 
 
-def permission(allowed, part, case):
-    for line in allowed:
-        if line.fits(part, case):
-            line.happened = True
-            return line
-    return None
-
-
 def refused(part, log, allowed):
     """What tests/skips does not allow of what a part has skipped."""
     for case in log.skips():
-        if not permission(allowed, part, case.name):
+        line = next((line for line in allowed if line.fits(part, case.name)), None)
+        if line:
+            line.happened = True
+        else:
             yield f"skipped, which tests/skips does not allow: {case.name}: {case.skip}"
 
 
@@ -73,9 +68,7 @@ def faults(name, status, programs, log, lines):
     elif status > 1:
         yield f"the lab ended with status {status}; see build/lab/test-{name}"
     yield from log.faults(programs)
-    for line in lines:
-        if LEFT_OUT.match(line):
-            yield f"a command was left out: {line}"
+    yield from (f"a command was left out: {line}" for line in lines if LEFT_OUT.match(line))
     yield from refused(name, log, allowed_skips())
 
 

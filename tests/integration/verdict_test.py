@@ -24,18 +24,22 @@ LIBRARY = 'source "$LAB_PROJECT/tests/integration/lib.sh"\n'
 
 class Runner(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="weft-planted-")
-        self.addCleanup(self.folder.cleanup)
+        folder = tempfile.TemporaryDirectory(prefix="weft-planted-")
+        self.addCleanup(folder.cleanup)
+        self.top = pathlib.Path(folder.name)
+
+    def put(self, name, text):
+        path = self.top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
 
     def plant(self, text, name="lab", interpreter="/bin/bash"):
-        path = pathlib.Path(self.folder.name, name)
-        path.write_text(f"#!{interpreter}\n{text}", encoding="utf-8")
-        path.chmod(0o755)
+        self.put(name, f"#!{interpreter}\n{text}").chmod(0o755)
 
     def ends(self, status, *arguments):
         """The output of the runner, which ends with this status."""
-        command = [HERE / "run", "--planted", self.folder.name, *arguments]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+        done = subprocess.run([HERE / "run", "--planted", self.top, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
         self.assertEqual(done.returncode, status, done.stdout)
         return done.stdout
 
@@ -66,8 +70,7 @@ class Runner(unittest.TestCase):
     def test_death_of_the_runner(self):
         self.plant(LIBRARY + "ok good\nfinish\n", "good")
         self.plant(LIBRARY + "ok one\nkill -KILL $PPID\nok two\nexit 1\n")
-        said = self.ends(1)
-        self.assertRegex(said, "(?m)^not ok - lab: its runner died")
+        self.assertRegex(self.ends(1), "(?m)^not ok - lab: its runner died")
 
     def test_commands_that_are_left_out(self):
         for line in ("check sums test 1 = $((1 + 2 3))", "mistyped_helper", "check empty test $((1 / 0)) = 1"):
@@ -82,8 +85,7 @@ class Runner(unittest.TestCase):
 
     def test_program_without_cases(self):
         self.plant(LIBRARY + "ok one\ncases x 5 echo 1..0\nfinish\n")
-        said = self.ends(1)
-        self.assertIn("\nnot ok - lab: x has cases: none of them has run\n", said)
+        self.assertIn("\nnot ok - lab: x has cases: none of them has run\n", self.ends(1))
 
     def test_skip_that_is_allowed(self):
         self.plant(LIBRARY + "ok one\nskip udaddy 'no datagrams'\nfinish\n", "rdmacm")
@@ -98,17 +100,13 @@ class Runner(unittest.TestCase):
         return said.getvalue()
 
     def test_skip_that_happens_at_times(self):
-        log = pathlib.Path(self.folder.name, "log")
-        log.write_text("ok 1 - one\n")
-        self.assertNotIn("no longer skipped", self.told(verdict.list_skips, {"lab": log}))
+        self.assertNotIn("no longer skipped", self.told(verdict.list_skips, {"lab": self.put("log", "ok 1 - one\n")}))
 
     def test_an_emulator_that_stumbles(self):
         """Begun again, once, and told; but not for a break point that is still there."""
         died = "if ((n < {times})); then echo 'Oops: int3: 0000'; echo 'Code: 31 {byte} <1f> 44'; exit 99; fi\n"
         for times, byte, status in ((1, "0f", 0), (2, "0f", 1), (1, "cc", 1)):
-            count = pathlib.Path(self.folder.name, "results", "count")
-            count.parent.mkdir(exist_ok=True)
-            count.write_text("0")
+            count = self.put("results/count", "0")
             counted = f"n=$(<{count}) && echo $((n + 1)) >{count}\n"
             self.plant(LIBRARY + counted + died.format(times=times, byte=byte) + "ok one\nfinish\n")
             said = self.ends(status)
@@ -137,7 +135,7 @@ class Runner(unittest.TestCase):
 
     def test_counts_of_other_labs_stay(self):
         """As scripts/coverage labs --lab rping: it adds up those of devinfo as well."""
-        kept = pathlib.Path(self.folder.name, "results", "cover")
+        kept = self.top / "results/cover"
         for name in ("rping", "devinfo"):
             self.plant(LIBRARY + "ok one\nfinish\n", name)
         for arguments, left in (((), True), (("rping",), True), ((), False)):
@@ -145,32 +143,31 @@ class Runner(unittest.TestCase):
             self.assertTrue(kept.joinpath("rping.status").exists())
             self.assertEqual(kept.joinpath("devinfo.status").exists(), left, arguments)
             if arguments:
-                pathlib.Path(self.folder.name, "devinfo").unlink()
+                (self.top / "devinfo").unlink()
 
     def test_table(self):
         """Labs of one consumer are one row, logs of builds none, and each skip has its reason."""
         logs = {"perftest-1500": "ok 1 - a\nnot ok 2 - b: why\n", "perftest-9000": "ok 1 - c # SKIP no card\nsaid\n", "settings": "ok 1 - d\n", "module": "ok 1 - e\n"}
         for name, text in logs.items():
-            pathlib.Path(self.folder.name, f"{name}.log").write_text(text, encoding="utf-8")
+            self.put(f"{name}.log", text)
             if name != "module":
-                pathlib.Path(self.folder.name, f"{name}.status").write_text("0", encoding="utf-8")
-        said = self.told(verdict.table, self.folder.name)
+                self.put(f"{name}.status", "0")
+        said = self.told(verdict.table, self.top)
         rows = [line.rsplit(maxsplit=4) for line in said.splitlines()[1:] if not line.startswith(" ")]
         self.assertEqual(rows, [["perftest", "3", "1", "1", "1"], ["our own tests", "1", "1", "0", "0"]])
         self.assertIn("    skipped: c: no card\n", said)
 
     def test_what_explains_a_failure(self):
-        pathlib.Path(self.folder.name, "nfs.status").write_text("1", encoding="utf-8")
-        pathlib.Path(self.folder.name, "nfs.log").write_text("#   of another\nok 1 - a\n#   two lines\n#   say why\nnot ok 2 - b: status 1\n", encoding="utf-8")
-        said = self.told(verdict.list_failures, self.folder.name, self.folder.name)
+        self.put("nfs.status", "1")
+        self.put("nfs.log", "#   of another\nok 1 - a\n#   two lines\n#   say why\nnot ok 2 - b: status 1\n")
+        said = self.told(verdict.list_failures, self.top, self.top)
         self.assertEqual(said, "    nfs | #   two lines\n    nfs | #   say why\n    nfs | not ok 2 - b: status 1\n")
 
     def test_a_machine_that_hung(self):
         """The last words of its log and console are shown, and who waits where, but not the idle threads of the kernel."""
-        machine = pathlib.Path(self.folder.name, "lab", "test-iser")
-        machine.mkdir(parents=True)
-        (machine / "console.log").write_text("console says\n", encoding="utf-8")
-        (machine / "hang.txt").write_text(
+        self.put("lab/test-iser/console.log", "console says\n")
+        self.put(
+            "lab/test-iser/hang.txt",
             "    PID    PPID STAT WCHAN                        TIME COMMAND\n"
             "      2       0 S    kthreadd                 00:00:00 [kthreadd]\n"
             "     77       2 D    weft_conn_close          00:00:01 [kworker/0:1]\n"
@@ -178,12 +175,11 @@ class Runner(unittest.TestCase):
             "     91      90 S    hrtimer_nanosleep        00:00:00 sleep 290\n"
             "== 2 \n   [<0>] kthreadd+0x1/0x2\n"
             "== 77 \n   [<0>] weft_conn_close+0x1c/0x20 [weft]\n   [<0>] worker_thread+0x1/0x2\n",
-            encoding="utf-8",
         )
         for name, status in {"iser": "124", "nfs": "1"}.items():
-            pathlib.Path(self.folder.name, f"{name}.status").write_text(status, encoding="utf-8")
-            pathlib.Path(self.folder.name, f"{name}.log").write_text(f"the log of {name}\n", encoding="utf-8")
-        said = self.told(verdict.list_failures, self.folder.name, machine.parent)
+            self.put(f"{name}.status", status)
+            self.put(f"{name}.log", f"the log of {name}\n")
+        said = self.told(verdict.list_failures, self.top, self.top / "lab")
         self.assertIn("| the log of iser\n    console | console says\n", said)
         self.assertIn("77 D [kworker/0:1]: weft_conn_close < worker_thread\n", said)
         self.assertIn("90 S /bin/bash tests/integration/iser.sh: do_wait\n", said)
