@@ -36,7 +36,7 @@ for round in 1 2 3; do
 	echo "# iperf3 -l 65536, round $round: $counted (calls, packets, packets back)"
 	sum=$(awk '{ print $1 + $4, $2 + $5, $3 + $6 }' <<<"$sum $counted")
 done
-read -r -a tcp <<<"$(awk '{ print $1 / 3, $2 / 3, $3 / 3 }' <<<"$sum")"
+tcp=$(awk '{ print $1 / 3, $2 / 3, $3 / 3 }' <<<"$sum")
 
 for setting in "1048576 64" "65536 1024"; do
 	read -r size number <<<"$setting"
@@ -46,13 +46,11 @@ for setting in "1048576 64" "65536 1024"; do
 		not_ok "$name" "ib_write_bw failed" "$said"
 		continue
 	fi
-	read -r -a rdma <<<"$counted"
-	line=$(awk -v rc="${rdma[0]}" -v rp="${rdma[1]}" -v rb="${rdma[2]}" -v tc="${tcp[0]}" -v tp="${tcp[1]}" \
-		-v tb="${tcp[2]}" 'BEGIN {
-		printf "per MB: %.1f calls (iperf3 %.1f, ratio %.2f), %.1f packets (iperf3 %.1f, ratio %.2f), " \
-			"%.1f back (iperf3 %.1f)\n",
-			rc / 64, tc / 64, rc / tc, rp / 64, tp / 64, rp / tp, rb / 64, tb / 64
-		exit !(rc <= 1.3 * tc && rp <= 1.3 * tp) }')
+	line=$(awk '{
+		printf "per MB: %.1f calls (iperf3 %.1f, ratio %.2f), %.1f packets (iperf3 %.1f, ratio %.2f), ", $1 / 64, $4 / 64, $1 / $4,
+			$2 / 64, $5 / 64, $2 / $5
+		printf "%.1f back (iperf3 %.1f)\n", $3 / 64, $6 / 64
+		exit !($1 <= 1.3 * $4 && $2 <= 1.3 * $5) }' <<<"$counted $tcp")
 	judge $? "$name, within 1.3 times iperf3 ($line)" "the limit is 1.3"
 done
 echo 0 >$trace/events/weft_test/enable

@@ -7,7 +7,6 @@
 # Records traffic for tests/capture/judge, which looks at it on the host, where tshark takes seconds. Captures
 # go to $LAB_OUT/capture.
 
-# shellcheck disable=SC2317 # functions are called by name, from record and wait_for
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 hold_refusals
@@ -39,9 +38,9 @@ record() {
 	rm -f "/run/$1.pcap"
 }
 
-# all_taken: has tcpdump taken each packet that the kernel has for it? It prints that when asked by a signal.
-# Packets that came before its socket had its filter are counted as received and never taken. So if the numbers
-# differ, they are final once they stood for longer than the second in which a block is given up.
+# all_taken: has tcpdump taken each packet that the kernel has for it? It prints that when asked by a signal. Packets that
+# came before its socket had its filter are counted as received and never taken. So if the numbers differ, they are final
+# once they stood for longer than the second in which a block is given up.
 all_taken() {
 	local taken there
 	kill -USR1 "$pid"
@@ -58,8 +57,8 @@ all_taken() {
 perftest() { perftest_session "$* -R -F" 0 40; }
 pings() { session "rping -s $* -V" "rping -c $* -V" 60; }
 placement() {
-	said=$(timeout -k 5 60 "$LAB_PROJECT/build/tests/placement/placement" --server 10.0.0.1 --server-netns A \
-		--client-netns B --only "$1" 2>&1)
+	local program=$LAB_PROJECT/build/tests/placement/placement
+	said=$(timeout -k 5 60 "$program" --server 10.0.0.1 --server-netns A --client-netns B --only "$1" 2>&1)
 }
 
 # record_all PREFIX: the programs whose traffic is judged.
@@ -80,8 +79,6 @@ record_all() {
 
 # offload on|off: lets hosts hand each other packets of many segments, or not.
 offload() { on_both ethtool -K eth0 tso "$1" gso "$1" gro "$1" >/dev/null; }
-# set_all SETTING VALUE: of Weft's devices; a run on siw has none.
-set_all() { [[ $type != weft ]] || each "$@"; }
 # set_mtu BYTES: of both hosts' cards.
 set_mtu() { ip -n A link set eth0 mtu "$1" && ip -n B link set eth0 mtu "$1"; }
 
@@ -117,8 +114,8 @@ elif [[ -n ${WEFT_PATHS:-} ]]; then
 	finish
 fi
 
-# As everybody takes them, to be compared with packets and segments.
-set_all fpdu segment
+# As everybody takes them, to be compared with packets and segments. siw's devices have no settings.
+[[ $type != weft ]] || each fpdu segment
 offload off
 record_all segments
 # Windows that end within segments, and segments that are sent while what fills them up is laid out.

@@ -7,7 +7,6 @@
 # Connections in numbers (tests/connections): a thousand one after the other, 256 at once, the handshake's
 # agreement on reads, with data each time; to oneself; and handshakes that are given up half-way.
 
-# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 program=$LAB_PROJECT/build/tests/connections/connections
 set_up

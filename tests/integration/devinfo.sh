@@ -5,7 +5,6 @@
 # What the standard tools tell of the module and its devices, and that the module loads by
 # itself.
 
-# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 

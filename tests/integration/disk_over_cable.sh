@@ -6,7 +6,6 @@
 # to TCP, over a cable that loses packets as well, with CRCs and without, and until the device goes while the
 # cable is cut. The server has the disk.
 
-# shellcheck disable=SC2317 # functions are called by check and wait_for
 source "${BASH_SOURCE[0]%/*}/storage.sh"
 source "${BASH_SOURCE[0]%/*}/nvme_disk.sh"
 source "${BASH_SOURCE[0]%/*}/lent.sh"

@@ -36,13 +36,9 @@ METRICS = (
 )
 # What the module itself counts, and the file of the core's that must say the same, in words of four bytes or one by one.
 SAME = (
-    ("tx_bytes", "port_xmit_data", 4),
-    ("rx_bytes", "port_rcv_data", 4),
-    ("tx_fpdus", "port_xmit_packets", 1),
-    ("rx_fpdus", "port_rcv_packets", 1),
-    ("tx_blocked", "port_xmit_wait", 1),
-    ("rx_crc_errors", "port_rcv_errors", 1),
-    ("port_downs", "link_downed", 1),
+    ("tx_bytes", "port_xmit_data", 4), ("rx_bytes", "port_rcv_data", 4),
+    ("tx_fpdus", "port_xmit_packets", 1), ("rx_fpdus", "port_rcv_packets", 1),
+    ("tx_blocked", "port_xmit_wait", 1), ("rx_crc_errors", "port_rcv_errors", 1), ("port_downs", "link_downed", 1),
 )
 log = tap.Log()
 

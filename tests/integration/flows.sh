@@ -5,7 +5,6 @@
 # Work follows its consumer from processor to processor: receive flow steering (RFS) brings packets to where a
 # program posts, and completion vectors call the kernel's consumers where they asked to be called.
 
-# shellcheck disable=SC2317 # functions are called by name, from check
 source "${BASH_SOURCE[0]%/*}/storage.sh"
 source "${BASH_SOURCE[0]%/*}/nvme_disk.sh"
 together

@@ -6,7 +6,6 @@
 # uninstall; then the same by DKMS. Compiling takes minutes in an emulated machine, so the host has built
 # the tree, and dkms_install has run make dkms-install on the host: its changes are put in place here.
 
-# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 
 release=$(uname -r)

@@ -5,7 +5,6 @@
 # iSER: the kernel's iSCSI target and initiator over RDMA, with fio and a file system on the
 # disk, and teardown while I/O is in flight.
 
-# shellcheck disable=SC2317 # functions are called by check
 source "${BASH_SOURCE[0]%/*}/storage.sh"
 together
 storage_set_up target_core_mod target_core_iblock iscsi_target_mod ib_isert ib_iser sd_mod

@@ -5,7 +5,6 @@
 # iwpmd, the port mapper of iWARP cards, which claims ports for them. Weft's are TCP's own, and iwpmd is told so.
 # Connections come about with it, without it, after it was killed, and where it reaches nobody.
 
-# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 

@@ -5,9 +5,7 @@
 
 side=$1
 add_weft() { rdma link add weft0 type weft netdev eth0; }
-if ! join_cable "$side" || ! install_stage || ! modprobe weft crc=off || ! add_weft; then
-	give_up "$side" "weft can't be set up on eth0"
-fi
+{ join_cable "$side" && install_stage && modprobe weft crc=off && add_weft; } || give_up "$side" "weft can't be set up on eth0"
 # shellcheck disable=SC2034 # for those scripts
 lose='tc qdisc replace dev eth0 root netem loss 2%' cut='tc qdisc replace dev eth0 root netem loss 100%' \
 	keep='tc qdisc replace dev eth0 root netem delay 200s' mend='tc qdisc del dev eth0 root'

@@ -5,7 +5,6 @@
 # Removal of everything that can be removed, idle and under traffic, and processes that vanish: programs must
 # end, nothing may leak, and all must work again afterwards.
 
-# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 hold_refusals

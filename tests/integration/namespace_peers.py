@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """Peers and neighbours of the lab neighbours, in the namespace that they are started in. Each function of COMMANDS is one,
-as in `namespace_peers.py port 7401`; it prints a line when it is ready, and waits to be killed. owner, dropper and thief
-print how it ended."""
+as in `namespace_peers.py port 7401`; it prints a line when it is ready, and waits to be killed. owner and thief print how it ended."""
 import os
 import resource
 import signal
@@ -92,15 +91,11 @@ def owner(address, number, user=None):
     cmid = identifier(address, number)
     (pair,) = queue_pairs(cmid.context, 1)
     if user is not None:
-        os.setresgid(user, user, user)
-        os.setresuid(user, user, user)
+        os.setresgid(*[int(user)] * 3)
+        os.setresuid(*[int(user)] * 3)
     say(f"queue pair {pair.qp_num}")
     sys.stdin.readline()
     connect(cmid, pair.qp_num)
-
-
-def dropper(user, address, number):
-    owner(address, number, int(user))
 
 
 def hoard(device, number):
@@ -116,5 +111,5 @@ def thief(qpn, address, number):
 
 
 if __name__ == "__main__":
-    COMMANDS = (port, mute, refused, owner, dropper, hoard, thief)
+    COMMANDS = (port, mute, refused, owner, hoard, thief)
     dict((command.__name__, command) for command in COMMANDS)[sys.argv[1]](*sys.argv[2:])

@@ -5,7 +5,6 @@
 # Network namespaces with the RDMA subsystem in exclusive mode, where a device is seen in one namespace only:
 # born in that of its Ethernet device, moved by hand, and cleaned up when the namespace is deleted.
 
-# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 
 # Only before there is any namespace can the mode be changed.

@@ -2,24 +2,19 @@
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=10 seldom debug cards
 #
-# Network namespaces that share all devices (the kernel's default), and who may harm whom there:
-# containers C, D and E listen, connect and steal, without a device of their own. Only E has a way
-# to the network: ipvlan on A's eth0, with its MAC address.
+# Network namespaces that share all devices (the kernel's default), and who may harm whom there: containers C, D and E listen,
+# connect and steal, without a device of their own. Only E has a way to the network: ipvlan on A's eth0, with its MAC address.
 #
 #     C, D              A                              B
 #     (nothing)         weft0 on eth0 ── veth ── weft1 on eth0
 #                       │
 #              E: ipv0 ─┘ 10.0.0.3
 
-# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 
 set_up
 peers=$LAB_PROJECT/tests/integration/namespace_peers.py
-for name in C D E; do
-	ip netns add $name
-	ip -n $name link set lo up
-done
+for name in C D E; do ip netns add $name && ip -n $name link set lo up; done
 in_e() { ip netns exec E "$@"; }
 # server_in CASE NAME HOST ADDRESS PORT [OPTION...]: the case: rping, begun as NAME, listens on that host.
 server_in() {
@@ -133,7 +128,7 @@ for rights in user group capability; do
 	check "  who started it (another $rights) finds none of its number" steals "$none" A 1000
 	end "$rights"
 done
-pair_of dropped "$peers" dropper 1000 10.0.0.2 7403
+pair_of dropped "$peers" owner 10.0.0.2 7403 1000
 check "a queue pair of a program that gives up its rights" test -n "$qpn"
 check "  its new user's other programs find none of its number" steals "$none" A 1000
 end dropped

@@ -5,7 +5,6 @@
 # Devices on every kind of Ethernet device: lo, VLAN, bond and bridge, with data over each;
 # the rule of one device per MAC address; and a MAC address that changes.
 
-# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 sysctl -qw net.ipv6.conf.all.accept_dad=0 2>/dev/null

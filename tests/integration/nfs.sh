@@ -5,7 +5,6 @@
 # NFS 4.1 over RDMA: the kernel's server on host A and its client on host B, with files and
 # fio, and teardown of every part while I/O is in flight.
 
-# shellcheck disable=SC2317 # functions are called by check
 source "${BASH_SOURCE[0]%/*}/storage.sh"
 source "${BASH_SOURCE[0]%/*}/nfs_share.sh"
 storage_set_up rpcrdma nfsd nfsv4
@@ -45,8 +44,7 @@ ok "NFS: the client mounts over IPv6"
 files "NFS over IPv6"
 umount $mounted
 
-# A hard mount waits for its server: requests in flight when the server goes away must be done when
-# it is back.
+# A hard mount waits for its server: requests in flight when the server goes away must be done when it is back.
 # goes_on NAME COMMAND...: COMMAND takes something away and brings it back.
 goes_on() {
 	before=$(traffic)

@@ -5,7 +5,6 @@
 # NVMe over RDMA: the kernel's target and host drivers, with fio and a file system on the
 # disk, and teardown of every part while I/O is in flight.
 
-# shellcheck disable=SC2317 # functions are called by check
 source "${BASH_SOURCE[0]%/*}/storage.sh"
 source "${BASH_SOURCE[0]%/*}/nvme_disk.sh"
 together

@@ -1,15 +1,10 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# NVMe over RDMA: $disk, exported by the kernel's target on host A, and attached by its host driver on
-# host B. For scripts that have sourced storage.sh, or set disk and target_configuration. Another
-# $transport than rdma can be set.
+# NVMe over RDMA: $disk, exported by the kernel's target on host A, and attached by its host driver on host B. For scripts
+# that have sourced storage.sh, or set disk and target_configuration. Another $transport than rdma can be set.
 
-nvmet=$target_configuration/nvmet
-nqn=nqn.2026-01.weft:disk
-
-transport=rdma
-queues=2
+nvmet=$target_configuration/nvmet nqn=nqn.2026-01.weft:disk transport=rdma queues=2
 
 # port NUMBER FAMILY ADDRESS SERVICE
 port() {

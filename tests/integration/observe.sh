@@ -5,7 +5,6 @@
 # What an operator sees of a running system: every command of docs/observing.md, as it
 # stands there, while traffic flows; and that what it prints is true.
 
-# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 

@@ -5,7 +5,6 @@
 # Several paths under one queue pair: two links, of which each may go and come back amid verified transfers,
 # and how fast two are beside one. The labs named -paths show that all else is as with one.
 
-# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 
 # sockets: how many TCP connections host B has.

@@ -51,10 +51,9 @@ result "mtu $mtu: both ways at once, ib_write_bw -b" "ib_write_bw -b" 65536 100
 result "mtu $mtu: both ways at once, ib_send_bw -b" "ib_send_bw -b" 65536 100
 result "mtu $mtu: four queue pairs, ib_write_bw -q 4" "ib_write_bw -q 4" 65536 50
 
-# Every other mode that a connection can have; the size of the segments matters little. With
-# --use-srq and several queue pairs, perftest 4.5 hangs on any iWARP device: it counts a receive of the
-# shared queue for the queue pair that posted it, and gives the credit to a sender that has sent less.
-# That sender's window becomes negative, and counts as full.
+# Every other mode that a connection can have; the size of the segments matters little. With --use-srq and several queue
+# pairs, perftest 4.5 hangs on any iWARP device: it counts a receive of the shared queue for the queue pair that posted it, and
+# gives the credit to a sender that has sent less. That sender's window becomes negative, and counts as full.
 if [[ $mtu == 1500 ]]; then
 	# Over another carrier those of which each does something else with the stream.
 	while read -r -u 3 carriers size count command; do

@@ -5,7 +5,6 @@
 # RNBD over RTRS, a block device of mainline that no Debian kernel has (scripts/mainline builds it). It writes
 # with immediates and registers memory for each request: fio, a file system, and teardown under load.
 
-# shellcheck disable=SC2317 # functions are called by check
 source "${BASH_SOURCE[0]%/*}/storage.sh"
 together
 storage_set_up

@@ -5,7 +5,6 @@
 # What only SCTP has below a queue pair: the ports that have it beside TCP, and paths of which one dies. The
 # labs named -sctp show that all else is as over TCP.
 
-# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 
 set_up

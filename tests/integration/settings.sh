@@ -5,7 +5,6 @@
 # The settings of a device in sysfs: values that they take and refuse, new connections go by them, module
 # parameters are their defaults. `rdma res show` has what a connection agreed on, and rping checks the data.
 
-# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 

@@ -5,7 +5,6 @@
 # Weft on one host and mainline's siw on the other, in both roles: the peer that everybody
 # with a Linux kernel has. scripts/mainline builds it from Debian's source package.
 
-# shellcheck disable=SC2317 # functions are called by name, from retry
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 siw=$(mainline siw)/siw.ko
 placement=$LAB_PROJECT/build/tests/placement/placement

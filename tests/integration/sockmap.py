@@ -16,7 +16,6 @@ MAP_CREATE, PROG_LOAD, PROG_ATTACH, PROG_DETACH = 0, 5, 8, 9
 SOCKMAP, SOCK_OPS_PROGRAM, SOCK_OPS_ATTACH = 15, 13, 3
 PASSIVE_ESTABLISHED = 5
 SOCK_MAP_UPDATE = 53
-
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -63,16 +62,12 @@ def load(code):
         sys.exit(f"{error}: {log.value.decode()}")
 
 
-def main():
+if __name__ == "__main__":
     if len(sys.argv) != 3 or sys.argv[1] not in ("attach", "detach"):
         sys.exit(__doc__)
-    cgroup = os.open(sys.argv[2], os.O_RDONLY)
+    CGROUP = os.open(sys.argv[2], os.O_RDONLY)
     if sys.argv[1] == "detach":
-        bpf(PROG_DETACH, struct.pack("<III", cgroup, 0, SOCK_OPS_ATTACH))
-        return
-    sockmap = bpf(MAP_CREATE, struct.pack("<IIII", SOCKMAP, 4, 4, 1))
-    bpf(PROG_ATTACH, struct.pack("<III", cgroup, load(program(sockmap)), SOCK_OPS_ATTACH))
-
-
-if __name__ == "__main__":
-    main()
+        bpf(PROG_DETACH, struct.pack("<III", CGROUP, 0, SOCK_OPS_ATTACH))
+    else:
+        SOCKS = bpf(MAP_CREATE, struct.pack("<IIII", SOCKMAP, 4, 4, 1))
+        bpf(PROG_ATTACH, struct.pack("<III", CGROUP, load(program(SOCKS)), SOCK_OPS_ATTACH))

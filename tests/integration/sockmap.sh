@@ -5,7 +5,6 @@
 # A program of BPF that has each accepted TCP connection of the host in a sockmap: Weft can't have such a
 # connection, and the host lives.
 
-# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 set_up
 

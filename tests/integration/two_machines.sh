@@ -6,7 +6,6 @@
 # CRC and without, in large frames and of a segment each; pages that are lent to TCP, over a cable that loses
 # packets or is cut, to the end of a process, a device and the module, also while the card keeps them.
 
-# shellcheck disable=SC2317 # functions are called by check and wait_for
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 source "${BASH_SOURCE[0]%/*}/lent.sh"
 lending=$LAB_PROJECT/build/tests/lending/lending

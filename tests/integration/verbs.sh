@@ -54,7 +54,6 @@ fi
 # --- the rdma control group of a program bounds its objects ---
 group=/run/cgroup/few
 # few OBJECTS: a program that makes a region, queues and a queue pair, in a group that has so many, comes to its wait for a peer.
-# shellcheck disable=SC2317 # called by check and refused
 few() {
 	local status=0
 	echo "weft1 hca_handle=max hca_object=$1" >"$group/rdma.max" || return

@@ -5,7 +5,6 @@
 # What a user can get wrong: each mistake must get the error that rdma(8) or the verbs man
 # pages promise, in bounded time, and the device must go on working for others.
 
-# shellcheck disable=SC2317 # functions are called by name, from wait_for and check
 source "${BASH_SOURCE[0]%/*}/lib.sh"
 limits=$LAB_PROJECT/build/tests/wrong_input/limits
 set_up
