@@ -1,6 +1,5 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
-#
 # Prints the results of a script's cases: TAP, and at the end the counts for people as well.
 
 passed=0 failed=0 skipped=0

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=600 where=stock order=4
-#
 # Counts what sending a megabyte costs against iperf3 on the same link: calls into TCP's transmit
 # function, and packets. It needs kprobes, which User Mode Linux has not.
 

@@ -3,7 +3,6 @@
 # lab: limit=900 where=uml order=6 unsearched allow=perftest judge=tests/capture/judge
 # lab: limit=600 where=uml order=7 transport=sctp seldom unsearched allow=perftest judge=tests/capture/judge
 # lab: limit=600 where=uml order=8 transport=paths seldom unsearched allow=perftest judge=tests/capture/judge
-#
 # Records traffic for tests/capture/judge, which looks at it on the host, where tshark takes seconds. Captures
 # go to $LAB_OUT/capture.
 

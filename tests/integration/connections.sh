@@ -3,7 +3,6 @@
 # lab: limit=900 where=uml order=18 debug
 # lab: limit=900 where=uml order=37 transport=sctp seldom
 # lab: limit=900 where=uml order=42 transport=paths seldom
-#
 # Connections in numbers (tests/connections): a thousand one after the other, 256 at once, the handshake's
 # agreement on reads, with data each time; to oneself; and handshakes that are given up half-way.
 

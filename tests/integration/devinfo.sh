@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=600 where=uml order=48
-#
 # What the standard tools tell of the module and its devices, and that the module loads by
 # itself.
 

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=alone order=2 seldom
-#
 # NVMe between two machines that share no kernel, with cards that cut large packets: the target's pages are lent
 # to TCP, over a cable that loses packets as well, with CRCs and without, and until the device goes while the
 # cable is cut. The server has the disk.

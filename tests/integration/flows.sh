@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=600 where=stock order=5
-#
 # Work follows its consumer from processor to processor: receive flow steering (RFS) brings packets to where a
 # program posts, and completion vectors call the kernel's consumers where they asked to be called.
 

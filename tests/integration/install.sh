@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=1500 where=stock order=2 home dkms
-#
 # The README's way onto a real host: make, make install, modprobe, SCTP by the kernel's module of it, make
 # uninstall; then the same by DKMS. Compiling takes minutes in an emulated machine, so the host has built
 # the tree, and dkms_install has run make dkms-install on the host: its changes are put in place here.

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=1200 where=uml order=13 seldom consumer=iSER
-#
 # iSER: the kernel's iSCSI target and initiator over RDMA, with fio and a file system on the
 # disk, and teardown while I/O is in flight.
 

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=600 where=uml order=50
-#
 # iwpmd, the port mapper of iWARP cards, which claims ports for them. Weft's are TCP's own, and iwpmd is told so.
 # Connections come about with it, without it, after it was killed, and where it reaches nobody.
 

@@ -1,6 +1,5 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
-#
 # What the scripts for two machines share: the cable, this machine's device weft0, and whether pages were lent.
 
 side=$1

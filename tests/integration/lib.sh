@@ -1,6 +1,5 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
-#
 # Functions of the labs' scripts, which print TAP and end with the plan (tests/tap.sh).
 
 set -uo pipefail

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=1200 where=uml order=9 debug allow=perftest
-#
 # Removal of everything that can be removed, idle and under traffic, and processes that vanish: programs must
 # end, nothing may leak, and all must work again afterwards.
 

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=1500 where=uml order=21 seldom unsearched unpack=prometheus-node-exporter,prometheus
-#
 # The promises of docs/monitoring/README.md: Debian's Prometheus scrapes a node_exporter (or the argument) on each
 # host, a machine of its own here (RDMA's exclusive mode), by a link beside the one that is taken down. Most of
 # its six minutes it waits.

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=46 debug
-#
 # Network namespaces with the RDMA subsystem in exclusive mode, where a device is seen in one namespace only:
 # born in that of its Ethernet device, moved by hand, and cleaned up when the namespace is deleted.
 

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=10 seldom debug cards
-#
 # Network namespaces that share all devices (the kernel's default), and who may harm whom there: containers C, D and E listen,
 # connect and steal, without a device of their own. Only E has a way to the network: ipvlan on A's eth0, with its MAC address.
 #

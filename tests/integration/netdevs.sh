@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=24
-#
 # Devices on every kind of Ethernet device: lo, VLAN, bond and bridge, with data over each;
 # the rule of one device per MAC address; and a MAC address that changes.
 

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=1200 where=uml order=12 consumer='NFS over RDMA'
-#
 # NFS 4.1 over RDMA: the kernel's server on host A and its client on host B, with files and
 # fio, and teardown of every part while I/O is in flight.
 

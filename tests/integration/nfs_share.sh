@@ -1,6 +1,5 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
-#
 # NFS 4.1 over RDMA: a file system on $disk, served by the kernel of host A on RDMA alone, and mounted by host B. The
 # server's tables are filled by hand, so that nothing but the kernel takes part. For scripts that have sourced storage.sh,
 # or set patience and use no function with $disk.

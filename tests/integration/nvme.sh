@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=1200 where=uml order=11 consumer=NVMe-oF
-#
 # NVMe over RDMA: the kernel's target and host drivers, with fio and a file system on the
 # disk, and teardown of every part while I/O is in flight.
 

@@ -1,6 +1,5 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
-#
 # NVMe over RDMA: $disk, exported by the kernel's target on host A, and attached by its host driver on host B. For scripts
 # that have sourced storage.sh, or set disk and target_configuration. Another $transport than rdma can be set.
 

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=20 unpack=prometheus-node-exporter
-#
 # What an operator sees of a running system: every command of docs/observing.md, as it
 # stands there, while traffic flows; and that what it prints is true.
 

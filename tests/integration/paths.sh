@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=40 allow=perftest
-#
 # Several paths under one queue pair: two links, of which each may go and come back amid verified transfers,
 # and how fast two are beside one. The labs named -paths show that all else is as with one.
 

@@ -4,7 +4,6 @@
 # lab: limit=1200 where=uml order=3 mtu=9000 seldom unsearched allow=perftest consumer=perftest
 # lab: limit=1200 where=uml order=28 transport=sctp seldom unsearched allow=perftest
 # lab: limit=1200 where=uml order=44 transport=paths seldom unsearched allow=perftest
-#
 # Unmodified perftest programs between the two hosts, at sizes from a byte to a megabyte. Speeds are printed and
 # not judged: the machine is emulated. In User Mode Linux there are none.
 

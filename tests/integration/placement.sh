@@ -4,7 +4,6 @@
 # lab: limit=900 where=uml order=26 mtu=9000 seldom
 # lab: limit=900 where=uml order=30 transport=sctp seldom
 # lab: limit=900 where=uml order=38 transport=paths seldom
-#
 # The program of tests/placement under every combination of IP version and CRC policy that matters, at the MTU
 # of WEFT_MTU. Its groups count as tests.
 

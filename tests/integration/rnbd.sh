@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=1200 where=uml order=14 seldom home module=rnbd consumer='RNBD over RTRS'
-#
 # RNBD over RTRS, a block device of mainline that no Debian kernel has (scripts/mainline builds it). It writes
 # with immediates and registers memory for each request: fio, a file system, and teardown under load.
 

@@ -3,7 +3,6 @@
 # lab: limit=900 where=uml order=27 consumer=rping
 # lab: limit=900 where=uml order=31 transport=sctp seldom
 # lab: limit=900 where=uml order=39 transport=paths seldom
-#
 # rping, which checks its data, with many sizes, over IPv4 and IPv6, and with revision 1 of MPA.
 
 source "${BASH_SOURCE[0]%/*}/lib.sh"

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=32
-#
 # What only SCTP has below a queue pair: the ports that have it beside TCP, and paths of which one dies. The
 # labs named -sctp show that all else is as over TCP.
 

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=16 debug allow=perftest
-#
 # The settings of a device in sysfs: values that they take and refuse, new connections go by them, module
 # parameters are their defaults. `rdma res show` has what a connection agreed on, and rping checks the data.
 

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=1500 where=uml order=1 home unsearched allow=perftest module=siw consumer='mainline siw'
-#
 # Weft on one host and mainline's siw on the other, in both roles: the peer that everybody
 # with a Linux kernel has. scripts/mainline builds it from Debian's source package.
 

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=600 where=stock order=6
-#
 # A program of BPF that has each accepted TCP connection of the host in a sockmap: Weft can't have such a
 # connection, and the host lives.
 

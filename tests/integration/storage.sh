@@ -1,6 +1,5 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
-#
 # What the scripts for the kernel's own consumers share: hosts in one namespace, a disk in memory to export,
 # load on the disk at the other end, and tests of its bytes.
 

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=alone order=1
-#
 # rping and tests/lending between two machines that share no kernel, with cards that cut large packets: with
 # CRC and without, in large frames and of a segment each; pages that are lent to TCP, over a cable that loses
 # packets or is cut, to the end of a process, a device and the module, also while the card keeps them.

@@ -4,7 +4,6 @@
 # lab: limit=1200 where=smp name=verbs-smp twin
 # lab: limit=1200 where=uml order=29 transport=sctp seldom module=udmabuf:stock
 # lab: limit=1200 where=uml order=43 transport=paths seldom module=udmabuf:stock
-#
 # The program of tests/verbs: shared receive queues, the extended interfaces, memory windows, objects that
 # change under traffic. Its groups count as tests.
 

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=23 debug
-#
 # What a user can get wrong: each mistake must get the error that rdma(8) or the verbs man
 # pages promise, in bounded time, and the device must go on working for others.
 
