@@ -194,10 +194,6 @@ def refusal_takes_no_offer():
     expect_end(sock, PROMPT)
 
 
-def is_enhanced(answer):
-    return answer.revision == 2 and answer.flags & mpa.ENHANCED and len(answer.private) >= 4
-
-
 def never_ready():
     """We agree to send a ready-to-receive frame, and do not."""
     sock, answer = granted(flags=mpa.CRC | mpa.ENHANCED, revision=2, private=mpa.rd_limits(mpa.P2P | 4, mpa.BY_WRITE | 4))
@@ -366,7 +362,8 @@ CASES = [
     ("half a key, then silence", silence_is_bounded(mpa.REQUEST_KEY[:8])),
     ("silence", silence_is_bounded(b"")),
     ("enhanced without room for it", dropped(mpa.request(flags=mpa.ENHANCED, revision=2, private=b"12"))),
-    ("enhanced request", grants(is_enhanced, ENHANCED_REPLY | {"private": mpa.rd_limits(4, 4)})),
+    ("enhanced request", grants(lambda a: a.revision == 2 and a.flags & mpa.ENHANCED and len(a.private) >= 4,
+                                ENHANCED_REPLY | {"private": mpa.rd_limits(4, 4)})),
     # CVE-2026-74345 of siw: the work item of a malformed request used a connection after it was freed.
     ("malformed requests, then reset", malformed_then_reset),
     ("request, then reset", request_then_reset),

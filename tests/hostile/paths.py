@@ -332,12 +332,6 @@ def ended_by(*bodies):
         first.ends()
 
 
-def answer_comes(path):
-    """What comes first is the client's answer."""
-    kind, ssn, body = path.get()
-    check((kind, ssn, len(body)) == (ANSWER, 1, 8), f"{kind} {ssn} {body.hex()}, no answer")
-
-
 def told_before():
     """A Weft of another format is told apart by its first frame."""
     with client_of_ours() as (first, _):
@@ -350,7 +344,8 @@ def unreachable_homes():
         first.put(ADDRESSES, body=addresses("::ffff:192.0.2.1", "::ffff:255.255.255.255", "::", "ff02::1", HERE, paths=255))
         path = Path(joins.accept()[0])
         path.put(CHALLENGE, ssn=1, body=proves(path))
-        answer_comes(path)
+        kind, ssn, body = path.get()
+        check((kind, ssn, len(body)) == (ANSWER, 1, 8), f"{kind} {ssn} {body.hex()}, no answer")
 
 
 def its_own_addresses():

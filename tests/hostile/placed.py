@@ -247,12 +247,10 @@ def promised(**manner):
 def every_cut(**manner):
     """Good frames, cut at each byte, are placed where they should be and nowhere else."""
     with connection(VICTIM, **manner) as stream:
-        msn = 0
         for cut in range(1, len(mpa.framed(write()))):
             payload = bytes([cut]) * 8
             stream.in_pieces(mpa.framed(write(at=16, payload=payload)), cut)
-            msn += 1
-            settle(stream, msn)
+            settle(stream, cut)
             VICTIM.written("write", {16: payload})
 
 

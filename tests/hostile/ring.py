@@ -10,6 +10,7 @@ import mpa_alone
 import pinging
 import tap
 from hosts import OVER_SCTP, Failure, check
+from hosts import case as maker
 from wire import Malformed
 
 # The exceptions by which a case says that the peer did something unexpected. Any other is a fault
@@ -44,12 +45,10 @@ def run(program, cases, recover):
 def run_with_rping(program, cases, last=()):
     """The same, with an rping server on host A that must live through each; and then the last ones, at whose end it need not be there."""
 
+    @maker
     def watched(case):
-        def run_one():
-            case()
-            check(pinging.Said.lives(), "the rping server died")
-
-        return run_one
+        case()
+        check(pinging.Said.lives(), "the rping server died")
 
     def recover():
         if not pinging.Said.lives():

@@ -402,11 +402,9 @@ def honest_server():
 def piecewise_write():
     """A WRITE cut at every byte boundary ends up where and as it should."""
     with server() as stream:
-        msn = 0
-        for cut in range(1, 84, 3):
+        for msn, cut in enumerate(range(1, 84, 3), 1):
             payload = bytes([cut]) * SIZE
             stream.in_pieces(mpa.framed(ddp.write(*stream.region, payload)), cut)
-            msn += 1
             check(reads_back(stream, stream.region, msn=msn) == payload, f"cut at {cut}")
         fin(stream)
 

@@ -91,14 +91,6 @@ class Victim:
         self.process.wait(START)
 
 
-def accepted(listener, victim):
-    """The victim's connection. If the victim speaks before it is connected, it says why it failed."""
-    ready, _, _ = select.select([listener, victim.process.stdout], [], [], PATIENCE)
-    if listener in ready:
-        return listener.accept()[0]
-    raise Failure(f"no connection, and the victim says {victim.answer() if ready else 'nothing'}")
-
-
 @contextlib.contextmanager
 def called(victim, family=socket.AF_INET, buffer=None, **options):
     """Tells the victim to connect to us. Returns our end of the connection, with a receive buffer of that size."""
@@ -108,8 +100,11 @@ def called(victim, family=socket.AF_INET, buffer=None, **options):
         listen(listener, (PEER[family], 0), PATIENCE)
         words = [f"{name}={int(value)}" for name, value in options.items()]
         victim.tell(" ".join(["connect", PEER[family], str(listener.getsockname()[1]), *words]))
-        sock = accepted(listener, victim)
-        with sock:
+        # If the victim speaks before it is connected, it says why it failed.
+        ready, _, _ = select.select([listener, victim.process.stdout], [], [], PATIENCE)
+        if listener not in ready:
+            raise Failure(f"no connection, and the victim says {victim.answer() if ready else 'nothing'}")
+        with listener.accept()[0] as sock:
             if not OVER_SCTP:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             yield sock
