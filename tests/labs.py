@@ -58,10 +58,6 @@ class Wrong(Exception):
     """A wrong line of a head, with its file and number."""
 
 
-def named_after(path):
-    return f"apps-{path.parent.name}" if path.name == "test.sh" else path.stem.replace("_", "-")
-
-
 def lab(path, text):
     """The words of a line."""
     words = {}
@@ -75,8 +71,9 @@ def lab(path, text):
     for needed in ("limit", "where"):
         if needed not in words:
             raise Wrong(f"it has no {needed}=")
-    behind = [words[word] for word in ("mtu", "transport") if word in words]
-    return {word: "" for word in (*VALUES, *FLAGS)} | {"mtu": "1500", "order": "999", "name": "-".join([named_after(path), *behind])} | words
+    script = f"apps-{path.parent.name}" if path.name == "test.sh" else path.stem.replace("_", "-")
+    name = "-".join([script, *(words[word] for word in ("mtu", "transport") if word in words)])
+    return {word: "" for word in (*VALUES, *FLAGS)} | {"mtu": "1500", "order": "999", "name": name} | words
 
 
 def heads(path):

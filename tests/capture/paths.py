@@ -135,14 +135,6 @@ def first_frame(data, cut):
     return next(Line("", data, 0, cut).frames(crc=None), None)
 
 
-def joins_of(found):
-    """The connections that begin with a join."""
-    for ends, there in found.items():
-        first = first_frame(*there)
-        if first and (first.kind, len(first.body)) == (JOIN, NUMBER):
-            yield Join(ends, there, found[ends[::-1]])
-
-
 def judge(path):
     """Checks every queue pair of a capture that agreed on paths; returns (errors, counts, segments)."""
     errors, counts, bodies = [], Counter(), []
@@ -150,7 +142,8 @@ def judge(path):
     for ends, stream in read_streams(path).items():
         data, _ = stream.assemble()
         found[ends] = data, stream.gap is not None
-    joins = list(joins_of(found))
+    joins = [Join(ends, there, found[ends[::-1]]) for ends, there in found.items()
+             if (first := first_frame(*there)) and (first.kind, len(first.body)) == (JOIN, NUMBER)]
     for (source, destination), (data, cut) in found.items():
         request = handshake(data, mpa.REQUEST_KEY)
         back, back_cut = found[destination, source]
@@ -160,9 +153,7 @@ def judge(path):
         if not agreed(request, reply, mpa.PATHS):
             counts["connections without paths"] += 1
             continue
-        counts["connections"] += 1
-        counts["extended"] += 1
-        counts["paths"] += 1
+        counts.update(("connections", "extended", "paths"))
         crc = bool((request.flags | reply.flags) & mpa.CRC)
         name = f"of port {source[1]}"
         ends = Direction(f"initiator {name}"), Direction(f"responder {name}")

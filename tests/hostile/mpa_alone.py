@@ -7,7 +7,6 @@ WHOLE = "SCTP gives a message when it is whole"
 NO_CRC_SETTING = "the setting crc means nothing over SCTP"
 MARKERS = "there are no markers over SCTP"
 URGENT = "SCTP has no urgent bytes"
-LONG_FRAMES = "the setting fpdu_peers means nothing over SCTP"
 
 # Patterns of names, of each program.
 ALONE = {
@@ -42,7 +41,7 @@ ALONE = {
         "refusals, *CRC off": NO_CRC_SETTING,
     },
     "personas.py": {
-        "be T6: *": LONG_FRAMES,
+        "be T6: *": "the setting fpdu_peers means nothing over SCTP",
         "ask for markers: *": MARKERS,
         "send markers: *": MARKERS,
     },

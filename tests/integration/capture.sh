@@ -78,8 +78,6 @@ record_all() {
 
 # offload on|off: lets hosts hand each other packets of many segments, or not.
 offload() { on_both ethtool -K eth0 tso "$1" gso "$1" gro "$1" >/dev/null; }
-# set_mtu BYTES: of both hosts' cards.
-set_mtu() { ip -n A link set eth0 mtu "$1" && ip -n B link set eth0 mtu "$1"; }
 
 # record_carried PREFIX: the same of other carriers than one TCP stream.
 record_carried() {

@@ -36,8 +36,9 @@ set_a() { echo "$2" >"/sys/class/infiniband/$server_device/weft/$1"; }
 set_b() { echo "$2" >"/sys/class/infiniband/$client_device/weft/$1"; }
 each() { set_a "$@" && set_b "$@"; }
 
-# on_both COMMAND...: runs it on both hosts, A's first.
+# on_both COMMAND...: runs it on both hosts, A's first. set_mtu BYTES: of both hosts' cards.
 on_both() { on_a "$@" && on_b "$@"; }
+set_mtu() { ip -n A link set eth0 mtu "$1" && ip -n B link set eth0 mtu "$1"; }
 
 # begin NAME COMMAND...: starts COMMAND in a session of its own; its output is in /run/NAME.
 begin() {
@@ -250,7 +251,8 @@ listens() {
 	ip netns exec "$1" cat /proc/net/tcp /proc/net/tcp6 |
 		awk -v port="$(printf ':%04X' "$2")" '$4 == "0A" && $2 ~ port "$" { found = 1 } END { exit !found }'
 }
-listens_not() { ! listens "$@"; }
+# not COMMAND...: for check and wait_for.
+not() { ! "$@"; }
 
 # check NAME COMMAND...: a test that passes when COMMAND does.
 check() {

@@ -98,14 +98,12 @@ if start_traffic; then
 fi
 
 if start_traffic; then
-	ip -n B link set eth0 mtu 1300
-	ip -n A link set eth0 mtu 1300
+	set_mtu 1300
 	start_count=$(sent)
 	wait_for 20 flowing
 	judge $? "a smaller MTU under traffic: it goes on" "nothing is sent after 20 s"
 	stop_traffic
-	ip -n A link set eth0 mtu "$mtu"
-	ip -n B link set eth0 mtu "$mtu"
+	set_mtu "$mtu"
 	works "after a smaller MTU under traffic"
 fi
 

@@ -33,15 +33,15 @@ server_in "a server in C, on every address" stranger-c C 0.0.0.0 $port
 server_in "a server in D on the same port" stranger-d D 0.0.0.0 $port
 pause 1
 check "  neither ends" eval 'alive stranger-c && alive stranger-d'
-check "  A does not listen there" listens_not A $port
-check "  nor does B" listens_not B $port
+check "  A does not listen there" not listens A $port
+check "  nor does B" not listens B $port
 check "  nor the first namespace" bash -c '! grep -q ":'"$(printf %04X $port)"' .* 0A " /proc/net/tcp /proc/net/tcp6'
 served "A serves that port on its address, and B reaches it" 10.0.0.1 10.0.0.1 $port
 served "  and on every address" 10.0.0.1 0.0.0.0 $port
 
 port6=7402
 server_in "IPv6: a server in C, on every address" stranger-6 C :: $port6
-check "  A does not listen there" listens_not A $port6
+check "  A does not listen there" not listens A $port6
 served "  A serves that port, and B reaches it" fd00::1 fd00::1 $port6
 served "  and on every address, IPv4 as well" 10.0.0.1 :: $port6
 end stranger-6
@@ -60,7 +60,7 @@ refused "C, with A's MAC and IP address, does not reach it" "error|UNREACHABLE|w
 	ip netns exec C rping -c -I 10.0.0.1 -a 10.0.0.2 -p 7403 -C 1
 check "  A does" rping_client on_a 40 -I 10.0.0.1 -a 10.0.0.2 -p 7403 -C 1
 server_in "C serves A's address: in C" posing C 10.0.0.1 7404
-check "  and not in A" listens_not A 7404
+check "  and not in A" not listens A 7404
 refused "  B does not reach it" "error|UNREACHABLE|REJECTED|wait for" 40 on_b rping -c -a 10.0.0.1 -p 7404 -C 1
 end posing
 ip -n C link del fake
@@ -196,7 +196,7 @@ fi
 # --- a device that comes, while neighbours listen already ---
 on_a rdma link delete weft0
 on_b rdma link delete weft1
-check "a neighbour takes away the port of its own server" wait_for 20 listens_not C $port
+check "a neighbour takes away the port of its own server" wait_for 20 not listens C $port
 begin plain ip netns exec C "$peers" port $port
 check "  by a plain TCP socket" wait_for 20 grep -q ready /run/plain
 check "  its server listens on" alive stranger-c
@@ -206,7 +206,7 @@ check "rdma link add on A" add_a
 check "  and on B" add_b
 said_why() { grep -q "weft0: the program that listens on 0.0.0.0:$port gets no connections" < <(dmesg); }
 check "  the kernel log says who gets no connections" said_why
-check "  A does not listen for its neighbours" listens_not A $port
+check "  A does not listen for its neighbours" not listens A $port
 check "  D listens for itself" listens D $port
 works "  the devices work"
 served "  A serves the port that the neighbours listen on" 10.0.0.1 0.0.0.0 $port

@@ -42,7 +42,6 @@ disk_appears() {
 }
 # unmap HOW: normal or force.
 unmap() { echo "$1" >"/sys/block/${device#/dev/}/rnbd/unmap_device"; }
-unmapped() { [[ ! -e /sys/block/${device#/dev/} ]]; }
 path_is() { [[ $(cat /sys/class/rtrs-client/"$session"/paths/*/state 2>/dev/null) == "$1" ]]; }
 no_session() { [[ ! -e /sys/class/rtrs-client/$session ]]; }
 
@@ -52,7 +51,7 @@ ok "rnbd: the client maps the disk: $device, by $(cat /sys/class/rtrs-client/$se
 fio_verified "rnbd" "$device"
 file_system "rnbd" "$device"
 check "rnbd: the client unmaps the disk" unmap normal
-check "rnbd: the disk is gone" wait_for 20 unmapped
+check "rnbd: the disk is gone" wait_for 20 test ! -e "/sys/block/${device#/dev/}"
 check "rnbd: its session is gone" wait_for 20 no_session
 
 map ip:fd00::2 ip:fd00::1 || give_up "rnbd: the client maps the disk over IPv6" "no disk of the server's appeared"
