@@ -58,6 +58,7 @@ using Options = std::map<std::string, int>;
 class Victim {
  public:
   explicit Victim(const std::string& address) : home_(at_home({address, 0})) {
+    renew();
     for (std::size_t i = 0; i < kParts.size(); i++) {
       std::uint8_t* at = arena_.bytes() + (2 * i + 1) * kPart;
       regions_.push_back(own(ibv_reg_mr(pd_.get(), at, kPart, kParts[i].rights),
@@ -69,7 +70,6 @@ class Victim {
     receive_region_ =
         own(ibv_reg_mr(pd_.get(), receives_, kReceives * kReceive, IBV_ACCESS_LOCAL_WRITE),
             "ibv_reg_mr of the receives");
-    renew();
   }
 
   void connect(const std::string& host, const std::string& port, const Options& options) {
