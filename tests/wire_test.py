@@ -32,13 +32,11 @@ class Mpa(Case):
 
     def test_frames(self):
         """RFC 5044, 7.1.1: the key, flags M, C, R, and S of RFC 6581, revision, length, private data."""
-        self.same((
-            (mpa.request(), REQUEST + "40 01 0000"),
-            (mpa.reply(flags=mpa.MARKERS | mpa.REJECT, revision=2, private=b"abc"), REPLY + "a0 02 0003 616263"),
-            (mpa.request(flags=mpa.ENHANCED, revision=3, private=b"a", private_len=65535), REQUEST + "10 03 ffff 61"),
-            (mpa.request(flags=mpa.EXTEND | mpa.PATHS), REQUEST + "05 01 0000"),
-            (mpa.reply(flags=mpa.EXTENDED), REPLY + "02 01 0000"),
-        ))
+        self.same(((mpa.request(), REQUEST + "40 01 0000"),
+                   (mpa.reply(flags=mpa.MARKERS | mpa.REJECT, revision=2, private=b"abc"), REPLY + "a0 02 0003 616263"),
+                   (mpa.request(flags=mpa.ENHANCED, revision=3, private=b"a", private_len=65535), REQUEST + "10 03 ffff 61"),
+                   (mpa.request(flags=mpa.EXTEND | mpa.PATHS), REQUEST + "05 01 0000"),
+                   (mpa.reply(flags=mpa.EXTENDED), REPLY + "02 01 0000")))
         self.assertEqual((mpa.REQUEST_KEY, mpa.REPLY_KEY, mpa.RESERVED), (b"MPA ID Req Frame", b"MPA ID Rep Frame", 15))
         got = mpa.Parsed(bytes.fromhex(REPLY + "c0 02 0103") + bytes(range(256)) * 2)
         self.assertEqual((got.key, got.flags, got.revision, got.end), (b"MPA ID Rep Frame", mpa.MARKERS | mpa.CRC, 2, 279))
@@ -57,15 +55,13 @@ class Mpa(Case):
     def test_fpdus(self):
         """RFC 5044, 4.1: the length of the ULPDU, that, padding to a multiple of four, and the CRC, least significant byte first."""
         ulpdu = bytes.fromhex(WRITE)
-        self.same((
-            (mpa.fpdu(b""), "0000 0000 c74b6748"),
-            (mpa.fpdu(b"ABCDE"), "0005 4142434445 00 25138cd5"),
-            (mpa.fpdu(ulpdu), FPDU),
-            (mpa.fpdu(ulpdu, crc=1), FPDU[:-8] + "01000000"),
-            (mpa.framed(b"", ulpdu), "00000000c74b6748" + FPDU),
-            (mpa.promised(65535, b"ab"), "ffff 6162"),
-            (mpa.promised(0x1234, b"ab"), "1234 6162"),
-        ))
+        self.same(((mpa.fpdu(b""), "0000 0000 c74b6748"),
+                   (mpa.fpdu(b"ABCDE"), "0005 4142434445 00 25138cd5"),
+                   (mpa.fpdu(ulpdu), FPDU),
+                   (mpa.fpdu(ulpdu, crc=1), FPDU[:-8] + "01000000"),
+                   (mpa.framed(b"", ulpdu), "00000000c74b6748" + FPDU),
+                   (mpa.promised(65535, b"ab"), "ffff 6162"),
+                   (mpa.promised(0x1234, b"ab"), "1234 6162")))
         self.assertEqual([mpa.fpdu_len(n) for n in (0, 1, 2, 3, 6, 7, 65535)], [8, 8, 8, 12, 12, 16, 65544])
 
     def test_fpdus_taken_apart(self):
@@ -117,11 +113,9 @@ class Mpa(Case):
 class Ddp(Case):
     def test_tagged(self):
         """RFC 5041, 4.2; RFC 5040, 4.1: T, L, DV; RV, opcode; STag, tagged offset."""
-        self.same((
-            (ddp.write(0x01020304, 0x05060708090A0B0C, bytes.fromhex("aabbccddeeff")), WRITE),
-            (ddp.write(1, 2, b"3", last=False, ddp_version=2, rdmap_version=3), "82c0 00000001 0000000000000002 33"),
-            (ddp.tagged(ddp.READ_RESPONSE, 1, 2**64 - 1), "c142 00000001 ffffffffffffffff"),
-        ))
+        self.same(((ddp.write(0x01020304, 0x05060708090A0B0C, bytes.fromhex("aabbccddeeff")), WRITE),
+                   (ddp.write(1, 2, b"3", last=False, ddp_version=2, rdmap_version=3), "82c0 00000001 0000000000000002 33"),
+                   (ddp.tagged(ddp.READ_RESPONSE, 1, 2**64 - 1), "c142 00000001 ffffffffffffffff")))
         got = ddp.Segment(bytes.fromhex(WRITE))
         self.assertEqual((got.tagged, got.last, got.opcode, got.stag, got.offset), (True, True, ddp.WRITE, 0x01020304, 0x05060708090A0B0C))
         self.assertEqual((got.payload.hex(), got.faults), ("aabbccddeeff", []))
@@ -129,14 +123,12 @@ class Ddp(Case):
 
     def test_untagged(self):
         """RFC 5041, 4.3: a word of RDMAP's, queue, number, offset."""
-        self.same((
-            (ddp.send(b"hi"), "4143 00000000 00000000 00000001 00000000 6869"),
-            (ddp.send(b"hi", msn=2, mo=3, queue=4, last=False), "0143 00000000 00000004 00000002 00000003 6869"),
-            (ddp.untagged(ddp.SEND_SE_INV, inv_stag=0x11223344, ddp_version=2), "4246 11223344 00000000 00000001 00000000"),
-            (ddp.untagged(ddp.SEND_IMM, b"x"), "414c 00000000 00000000 00000001 00000000 78"),
-            (ddp.immediate(), "4148 00000000 00000000 00000001 00000000 0000000000000000"),
-            (ddp.immediate(b"12345678", ddp.IMM_SE), "4149 00000000 00000000 00000001 00000000 3132333435363738"),
-        ))
+        self.same(((ddp.send(b"hi"), "4143 00000000 00000000 00000001 00000000 6869"),
+                   (ddp.send(b"hi", msn=2, mo=3, queue=4, last=False), "0143 00000000 00000004 00000002 00000003 6869"),
+                   (ddp.untagged(ddp.SEND_SE_INV, inv_stag=0x11223344, ddp_version=2), "4246 11223344 00000000 00000001 00000000"),
+                   (ddp.untagged(ddp.SEND_IMM, b"x"), "414c 00000000 00000000 00000001 00000000 78"),
+                   (ddp.immediate(), "4148 00000000 00000000 00000001 00000000 0000000000000000"),
+                   (ddp.immediate(b"12345678", ddp.IMM_SE), "4149 00000000 00000000 00000001 00000000 3132333435363738")))
         got = ddp.Segment(bytes.fromhex("0145 00000009 00000001 00000002 00000003 78"))
         self.assertEqual((got.tagged, got.last, got.opcode, got.queue, got.msn, got.mo), (False, False, ddp.SEND_SE, 1, 2, 3))
         self.assertEqual((got.payload, got.faults), (b"x", []))
@@ -150,19 +142,17 @@ class Ddp(Case):
 
     def test_requests(self):
         """RFC 5040, 4.4: sink, size, source. RFC 7306, 5: operation, request, STag, offset, data, mask, compare, its mask."""
-        self.same((
-            (ddp.read_request((0x11, 0x22), 0x33, (0x44, 0x55), msn=2),
-             "4141 00000000 00000001 00000002 00000000 00000044 0000000000000055 00000033 00000011 0000000000000022"),
-            (ddp.read_request((1, 2), 3),
-             "4141 00000000 00000001 00000001 00000000 00000007 0000000000000000 00000003 00000001 0000000000000002"),
-            (ddp.atomic((1, 2), ddp.CMP_SWAP, 3, 4, 5, 6, 7),
-             "414a 00000000 00000001 00000001 00000000 00000002 00000007 00000001 0000000000000002"
-             "0000000000000003 0000000000000004 0000000000000005 0000000000000006"),
-            (ddp.atomic((1, 2)), "414a 00000000 00000001 00000001 00000000 00000000 00000007 00000001 0000000000000002"
-                                 "0000000000000001 0000000000000000 0000000000000000 0000000000000000"),
-            (ddp.atomic_response(1), "414b 00000000 00000003 00000001 00000000 00000001 0000000000000000"),
-            (ddp.atomic_response(1, 2), "414b 00000000 00000003 00000001 00000000 00000001 0000000000000002"),
-        ))
+        self.same(((ddp.read_request((0x11, 0x22), 0x33, (0x44, 0x55), msn=2),
+                    "4141 00000000 00000001 00000002 00000000 00000044 0000000000000055 00000033 00000011 0000000000000022"),
+                   (ddp.read_request((1, 2), 3),
+                    "4141 00000000 00000001 00000001 00000000 00000007 0000000000000000 00000003 00000001 0000000000000002"),
+                   (ddp.atomic((1, 2), ddp.CMP_SWAP, 3, 4, 5, 6, 7),
+                    "414a 00000000 00000001 00000001 00000000 00000002 00000007 00000001 0000000000000002"
+                    "0000000000000003 0000000000000004 0000000000000005 0000000000000006"),
+                   (ddp.atomic((1, 2)), "414a 00000000 00000001 00000001 00000000 00000000 00000007 00000001 0000000000000002"
+                                        "0000000000000001 0000000000000000 0000000000000000 0000000000000000"),
+                   (ddp.atomic_response(1), "414b 00000000 00000003 00000001 00000000 00000001 0000000000000000"),
+                   (ddp.atomic_response(1, 2), "414b 00000000 00000003 00000001 00000000 00000001 0000000000000002")))
 
     def test_names(self):
         self.assertEqual((ddp.NAMES[ddp.READ_RESPONSE], ddp.NAMES[ddp.TERMINATE], ddp.NAMES[ddp.ATOMIC_RESPONSE], ddp.NAMES[ddp.SEND_SE_IMM]),
@@ -171,10 +161,8 @@ class Ddp(Case):
     def test_terminates(self):
         """RFC 5040, 4.8: layer, type, code, M, D, R; the length and the headers of the segment that is refused."""
         head = "4147 00000000 00000002 00000001 00000000"
-        self.same((
-            (ddp.terminate(*ddp.BAD_MARKER), head + "20030000"),
-            (ddp.terminate(*ddp.READ_WRAP, control=0xE0, rest=b"\0\x2eAB"), head + "0104e000 002e4142"),
-        ))
+        self.same(((ddp.terminate(*ddp.BAD_MARKER), head + "20030000"),
+                   (ddp.terminate(*ddp.READ_WRAP, control=0xE0, rest=b"\0\x2eAB"), head + "0104e000 002e4142")))
         for payload, expected in (("1204c000 00144142", ((1, 2, 4), True, True, False, 20, b"AB")),
                                   ("0109e000 01004142", ((0, 1, 9), True, True, True, 256, b"AB")),
                                   ("02061f00", ((0, 2, 6), False, False, False, None, b"")),
@@ -222,10 +210,8 @@ class Sctp(Case):
 
 class Path(Case):
     def test_frames(self):
-        self.same((
-            (path.frame(path.SEGMENT, 0x102, 0x304, b"abcd"), "0010 01 000000 00000102 00000304 61626364 0000 5982d0fb"),
-            (path.frame(path.ANSWER, crc=1), "000c 0a 000000 00000000 00000000 0000 01000000"),
-        ))
+        self.same(((path.frame(path.SEGMENT, 0x102, 0x304, b"abcd"), "0010 01 000000 00000102 00000304 61626364 0000 5982d0fb"),
+                   (path.frame(path.ANSWER, crc=1), "000c 0a 000000 00000000 00000000 0000 01000000")))
         got = path.Frame(bytes.fromhex("08 010203 00000004 00000005 6162"))
         self.assertEqual((got.kind, got.reserved, got.ssn, got.ack, got.body), (path.JOIN, b"\1\2\3", 4, 5, b"ab"))
         self.assertEqual((path.SEGMENT, path.END, path.ACK, path.ADDRESSES, path.JOIN, path.CHALLENGE, path.ANSWER), (1, 2, 3, 7, 8, 9, 10))
