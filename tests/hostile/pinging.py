@@ -204,34 +204,25 @@ def segment_size():
 def caller(*options):
     """An rping client on host A that comes to us, and does not outlive the block."""
     command = on("A", "rping", "-c", "-a", HERE, "-p", str(OWN_PORT), *(options or ("-C", "1")))
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
-class Server:
+class Server(contextlib.ExitStack):
     """A listening socket on host B, to which an rping client comes."""
 
     def __init__(self, backlog=8):
-        self.socket = peer_socket()
+        super().__init__()
+        self.socket = self.enter_context(peer_socket())
         listen(self.socket, backlog=backlog)
-        self.stack = contextlib.ExitStack()
         self.client = None
         self.request_flags = 0
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.socket.close()
-        self.stack.close()
-
     def call(self, *options):
-        self.client = self.stack.enter_context(caller(*options))
+        self.client = self.enter_context(caller(*options))
 
     def accept(self):
         try:

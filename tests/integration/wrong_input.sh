@@ -9,7 +9,6 @@ limits=$LAB_PROJECT/build/tests/wrong_input/limits
 set_up
 
 # --- devices ---
-
 links() { rdma link show | wc -l; }
 check "two devices to begin with" test "$(links)" = 2
 # no_link NAME REGEX DEVICE NETDEV [TYPE]: such a device cannot be added on A.
@@ -34,14 +33,12 @@ check "removal of a third device" rdma link del weft2
 ip -n A link del spare
 
 # --- module parameters ---
-
 for setting in crc=3 crc=x mpa_revision=0 mpa_revision=3; do
 	refused "parameter $setting" "Invalid|write error" 10 \
 		bash -c "echo '${setting#*=}' >/sys/module/weft/parameters/${setting%=*}"
 done
 
 # --- without the plugin, and past the limits ---
-
 mv /etc/libibverbs.d/weft.driver /run/weft.driver
 refused "opening a device without the provider" "no userspace device-specific driver|No IB devices|not found|wasn.t found" 20 \
 	ibv_devinfo -d weft0
@@ -57,7 +54,6 @@ check "memory within RLIMIT_MEMLOCK after a refusal" bounded 16384
 cases "limits" 120 "$limits" weft0
 
 # --- peers that are not there; wrong ones are in hostile/handshake.py ---
-
 # alone NAME REGEX ADDRESS PORT: a client there must fail.
 alone() { refused "$1" "$2" 60 on_b rping -c -a "$3" -p "$4" -C 1 -v; }
 alone "a host that does not exist" 'RDMA_CM_EVENT_ADDR_ERROR|RDMA_CM_EVENT_UNREACHABLE|rdma_resolve' 10.0.0.99 7174
