@@ -36,6 +36,10 @@ def run(script, total):
         return lab.run(["sh", "-c", script], lambda line: lab.row(ROW, line) is not None, total)
 
 
+def python(*words):
+    return subprocess.run([sys.executable, "-B", *words], capture_output=True, text=True, check=False)
+
+
 class Labs(unittest.TestCase):
     def test_a_row_is_read(self):
         self.assertEqual(lab.row(ROW, 'row a {"x": 1}'), ("a", {"x": 1}))
@@ -72,8 +76,7 @@ class Labs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "made.json"
             file.write_text("old", encoding="utf-8")
-            done = subprocess.run([sys.executable, "-B", "-c", script, str(HERE), str(file)], capture_output=True, text=True,
-                                  check=False)
+            done = python("-c", script, str(HERE), str(file))
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr, r"^experiment: .*made.json can't be written: .*\n$")
             self.assertEqual([one.read_text(encoding="utf-8") for one in pathlib.Path(folder).iterdir()], ["old"])
@@ -82,7 +85,7 @@ class Labs(unittest.TestCase):
         program = (f"import sys; sys.path.insert(0, {str(HERE)!r}); import lab; sys.argv = ['experiment', sys.argv[1]]; "
                    "lab.arguments('', ''); raise KeyboardInterrupt")
         with tempfile.TemporaryDirectory() as folder:
-            ended = subprocess.run([sys.executable, "-B", "-c", program, folder], capture_output=True, text=True, check=False)
+            ended = python("-c", program, folder)
         self.assertNotEqual(ended.returncode, 0)
         self.assertEqual(ended.stderr, "experiment: interrupted; no record was written, and an older one stays\n")
 
@@ -91,8 +94,7 @@ class Labs(unittest.TestCase):
             file = pathlib.Path(folder) / "made.json"
             file.touch()
             for name in ("isosurface", "mpi", "rdistcc", "sharedmemory"):
-                done = subprocess.run([sys.executable, "-B", str(HERE.parent / name / "experiment"), str(file / "below")],
-                                      capture_output=True, text=True, check=False)
+                done = python(str(HERE.parent / name / "experiment"), str(file / "below"))
                 self.assertEqual(done.returncode, 1)
                 self.assertRegex(done.stderr, r"^experiment: the folder .* can't be made: .*; name another\n$")
 

@@ -59,6 +59,12 @@ def build(*more):
             sys.exit("experiment: that failed; what it said is above. 'make stage' has to have run before")
 
 
+def experiment(title, what, paper, axes, table, series=(), logx=False, verdict=""):
+    """An experiment in the form of record.py; `axes` are both labels, and `series` pairs of a name and points."""
+    return {"title": title, "what": what, "paper": paper, "xlabel": axes[0], "ylabel": axes[1], "logx": logx,
+            "series": [{"name": name, "points": points} for name, points in series], "table": table, "verdict": verdict}
+
+
 def run(command, weight, total):
     """Runs a lab's command; returns its status, its lines, and what is wrong. `weight` says for how many of `total` results a
     line counts, and throws ValueError at a result that can't be read."""

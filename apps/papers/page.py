@@ -67,11 +67,10 @@ def html_table(rows):
 
 
 def html_experiment(experiment):
-    parts = [f"<h3>{html.escape(experiment['title'])}</h3>", f"<p class=what>{html.escape(experiment['what'])}</p>"]
-    if experiment["paper"]:
-        parts.append(f"<p class=paper>The paper: {html.escape(experiment['paper'])}</p>")
-    if experiment["verdict"]:
-        parts.append(f"<p class=verdict>{html.escape(experiment['verdict'])}</p>")
+    parts = [f"<h3>{html.escape(experiment['title'])}</h3>"]
+    for key, before in (("what", ""), ("paper", "The paper: "), ("verdict", "")):
+        if experiment[key]:
+            parts.append(f"<p class={key}>{before}{html.escape(experiment[key])}</p>")
     if experiment["series"]:
         parts.append(figure(experiment))
     caption, rows = table_of(experiment)

@@ -18,9 +18,9 @@ class Wrong(Exception):
     """What is wrong in a file, with its name and the place in it."""
 
 
-def need(condition, file, where, what):
+def need(condition, place, what):
     if not condition:
-        raise Wrong(f"{file}: {where} {what}")
+        raise Wrong(f"{place} {what}")
 
 
 def number(value):
@@ -30,50 +30,50 @@ def number(value):
         return False
 
 
-def check_text(file, where, owner, key):
-    need(isinstance(owner.get(key), str), file, where, f"has no text '{key}'")
-    need(owner[key] or key in MAY_BE_EMPTY, file, where, f"has an empty '{key}'")
+def check_text(place, owner, key):
+    need(isinstance(owner.get(key), str), place, f"has no text '{key}'")
+    need(owner[key] or key in MAY_BE_EMPTY, place, f"has an empty '{key}'")
 
 
-def check_series(file, where, series):
-    need(isinstance(series, list), file, where, "has no list 'series'")
+def check_series(place, series):
+    need(isinstance(series, list), place, "has no list 'series'")
     for one in series:
-        need(isinstance(one, dict) and isinstance(one.get("name"), str), file, where, "has a series without a name")
+        need(isinstance(one, dict) and isinstance(one.get("name"), str), place, "has a series without a name")
         points = one.get("points")
-        need(isinstance(points, list) and points, file, where, f"has no points in the series '{one['name']}'")
+        need(isinstance(points, list) and points, place, f"has no points in the series '{one['name']}'")
         for point in points:
-            need(isinstance(point, list) and len(point) == 2 and all(map(number, point)), file, where,
+            need(isinstance(point, list) and len(point) == 2 and all(map(number, point)), place,
                  f"has a point of the series '{one['name']}' that is no pair of numbers: {point}")
 
 
-def check_table(file, where, table):
-    need(isinstance(table, list) and all(isinstance(row, list) for row in table), file, where, "has no list of rows 'table'")
+def check_table(place, table):
+    need(isinstance(table, list) and all(isinstance(row, list) for row in table), place, "has no list of rows 'table'")
     for row in table:
-        need(row and len(row) == len(table[0]), file, where, f"has a row of {len(row)} columns in a table of {len(table[0])}: {row}")
-        need(all(isinstance(cell, str) or number(cell) for cell in row), file, where,
+        need(row and len(row) == len(table[0]), place, f"has a row of {len(row)} columns in a table of {len(table[0])}: {row}")
+        need(all(isinstance(cell, str) or number(cell) for cell in row), place,
              f"has a cell that is neither text nor number in the row {row}")
 
 
 def check(file, record):
     """Throws Wrong unless the record is as this module says."""
-    need(isinstance(record, dict), file, "the file", "holds no object")
-    check_text(file, "the file", record, "name")
-    check_text(file, "the file", record, "title")
+    place = f"{file}: the file"
+    need(isinstance(record, dict), place, "holds no object")
+    for key in ("name", "title"):
+        check_text(place, record, key)
     experiments = record.get("experiments")
-    need(isinstance(experiments, list) and experiments, file, "the file", "has no experiments")
+    need(isinstance(experiments, list) and experiments, place, "has no experiments")
     for count, experiment in enumerate(experiments, 1):
-        where = f"experiment {count}"
-        need(isinstance(experiment, dict), file, where, "is no object")
+        place = f"{file}: experiment {count}"
+        need(isinstance(experiment, dict), place, "is no object")
         for key in TEXTS:
-            check_text(file, where, experiment, key)
-        need(isinstance(experiment.get("logx"), bool), file, where, "has no 'logx' that is true or false")
-        check_series(file, where, experiment.get("series"))
-        check_table(file, where, experiment.get("table"))
-        need(experiment["series"] or experiment["table"], file, where, "has neither series nor table")
-        if experiment["logx"]:
-            for one in experiment["series"]:
-                need(all(point[0] > 0 for point in one["points"]), file, where,
-                     f"has x values in the series '{one['name']}' that no logarithmic axis has")
+            check_text(place, experiment, key)
+        need(isinstance(experiment.get("logx"), bool), place, "has no 'logx' that is true or false")
+        check_series(place, experiment.get("series"))
+        check_table(place, experiment.get("table"))
+        need(experiment["series"] or experiment["table"], place, "has neither series nor table")
+        for one in experiment["series"] if experiment["logx"] else ():
+            need(all(point[0] > 0 for point in one["points"]), place,
+                 f"has x values in the series '{one['name']}' that no logarithmic axis has")
 
 
 def make_folder(folder):
