@@ -7,10 +7,8 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <string>
-#include <utility>
+#include <numeric>
 
-#include "failure.h"
 #include "new_file.h"
 
 namespace rdma::isosurface {
@@ -19,16 +17,15 @@ namespace {
 using Vector = std::array<std::int64_t, 3>;
 
 constexpr int kPixelBits = 8;   // places in a pixel
-constexpr int kScaleBits = 32;  // of the numbers that scale. With View::kMostPixels products are
-                                // below 2^53
 constexpr int kTurnBits = 14;   // of the numbers that turn
+constexpr int kScaleBits = 32;  // of those that scale; products are below 2^53 by kMostPixels
 constexpr std::uint32_t kBackground = 0xf4f4f6;
 
-constexpr std::array<double, 3> kOutside{232, 150,
-                                         60};           // red, green, blue of what faces the viewer
-constexpr std::array<double, 3> kInside{70, 120, 190};  // and of a surface's other side
-constexpr std::array<double, 3> kLight{-0.36, -0.48,
-                                       -0.8};  // to the light: left, up, to the viewer
+// Red, green, blue of what faces the viewer, and of a surface's other side.
+constexpr std::array<double, 3> kOutside{232, 150, 60};
+constexpr std::array<double, 3> kInside{70, 120, 190};
+// To the light: left, up, to the viewer.
+constexpr std::array<double, 3> kLight{-0.36, -0.48, -0.8};
 
 std::int64_t dot(const Vector& a, const Vector& b) {
   return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
@@ -46,10 +43,7 @@ std::int64_t area(const Vector& a, const Vector& b, const Vector& c) {
 
 std::uint32_t shade(const Vector& normal, const std::array<double, 3>& colour) {
   const auto length = std::sqrt(static_cast<double>(dot(normal, normal)));
-  double along = 0;
-  if (length > 0)
-    for (std::size_t axis = 0; axis < 3; ++axis)
-      along += static_cast<double>(normal[axis]) * kLight[axis];
+  const double along = std::inner_product(normal.begin(), normal.end(), kLight.begin(), 0.0);
   // A surface is lit from both of its sides.
   const double lit = length > 0 ? std::min(std::fabs(along) / length, 1.0) : 0.5;
   double shine = lit * lit * lit * lit;
@@ -65,11 +59,10 @@ std::uint32_t shade(const Vector& normal, const std::array<double, 3>& colour) {
 }  // namespace
 
 void View::check() const {
-  if (width < 16 || height < 16 || width > kMostPixels || height > kMostPixels)
-    throw Failure(Cause::kInput,
-                  "a picture is 16 to " + std::to_string(kMostPixels) + " pixels wide and high");
-  if (!(std::fabs(azimuth) <= 360) || !(std::fabs(elevation) <= 90))
-    throw Failure(Cause::kInput, "the azimuth is -360 to 360 degrees, the elevation -90 to 90");
+  refuse_if(width < 16 || height < 16 || width > kMostPixels || height > kMostPixels, Cause::kInput,
+            "a picture is 16 to ", kMostPixels, " pixels wide and high");
+  refuse_if(!(std::fabs(azimuth) <= 360) || !(std::fabs(elevation) <= 90), Cause::kInput,
+            "the azimuth is -360 to 360 degrees, the elevation -90 to 90");
 }
 
 Canvas::Canvas(const Grid& grid, const View& view) : view_(view) {
@@ -177,17 +170,16 @@ std::vector<std::byte> to_png(const Picture& picture) {
   image.format = PNG_FORMAT_RGB;
   png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
   std::vector<std::byte> file(size);
-  if (png_image_write_to_memory(&image, file.data(), &size, 0, picture.pixels.data(), 0, nullptr) ==
-      0)
-    throw Failure(Cause::kSystem, std::string("libpng: ") + image.message);
+  const auto* const pixels = picture.pixels.data();
+  if (png_image_write_to_memory(&image, file.data(), &size, 0, pixels, 0, nullptr) == 0)
+    throw Failure(text("libpng: ", image.message));
   file.resize(size);
   return file;
 }
 
 void write_png(const Picture& picture, const std::string& name) {
-  const std::vector<std::byte> bytes = to_png(picture);
   NewFile file(name);
-  file.write(bytes);
+  file.write(to_png(picture));
   file.commit();
 }
 

@@ -2,13 +2,8 @@
 // Draws triangles with a depth buffer, and writes the picture.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <cstddef>
+#include <compare>
 #include <span>
-#include <string>
-#include <tuple>
-#include <vector>
 
 #include "tetrahedra.h"
 
@@ -57,10 +52,7 @@ class Canvas {
   struct Pixel {
     std::int64_t depth;
     std::uint32_t colour;
-
-    bool operator<(const Pixel& other) const {
-      return std::tie(depth, colour) < std::tie(other.depth, other.colour);
-    }
+    auto operator<=>(const Pixel&) const = default;
   };
 
   Corner project(const Vertex& vertex) const;

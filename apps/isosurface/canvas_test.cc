@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <png.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,7 +11,6 @@
 #include "filters.h"
 #include "new_file.h"
 #include "temporary.h"
-#include "tetrahedra.h"
 
 namespace rdma::isosurface {
 namespace {

@@ -2,21 +2,16 @@
 #include "filters.h"
 
 #include <algorithm>
-#include <iostream>
 #include <thread>
-
-#include "failure.h"
-#include "tetrahedra.h"
 
 namespace rdma::isosurface {
 
 std::unique_ptr<Link> connect_to(const Wiring& wiring, const Address& address) {
-  const auto settings = settings_for(Ring::kMostSlots, wiring.patience);
-  for (const auto end = Clock::now() + wiring.grace;;) {
+  for (const Deadline end(std::chrono::seconds(10));;) {
     try {
-      return connect(wiring.transport, address, wiring.patience, settings);
+      return connect(wiring.transport, address, wiring.patience, settings_for(wiring.patience));
     } catch (const Failure& failure) {
-      if (failure.cause() != Cause::kRefused || Clock::now() > end)
+      if (failure.cause() != Cause::kRefused || end.over())
         throw;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -24,13 +19,11 @@ std::unique_ptr<Link> connect_to(const Wiring& wiring, const Address& address) {
 }
 
 std::unique_ptr<Link> accept_at(const Wiring& wiring, const Address& address) {
-  const auto listener =
-      Listener::listen(wiring.transport, address, settings_for(Ring::kMostSlots, wiring.patience));
+  const auto listener = Listener::listen(wiring.transport, address, settings_for(wiring.patience));
   std::cerr << "isosurface: waits at " + listener->address().text() + '\n';
   auto link = listener->accept(wiring.patience);
-  if (!link)
-    throw Failure(Cause::kTimeout, "nobody has connected to " + listener->address().text() +
-                                       "; start the filter before this one with --to that address");
+  refuse_if(!link, Cause::kTimeout, "nobody has connected to ", listener->address().text(),
+            "; start the filter before this one with --to that address");
   return link;
 }
 
@@ -51,13 +44,9 @@ void read_filter(const Volume& volume, std::int32_t edge, Outlet& out) {
   for (const Box& cells : all) {
     const Box points = points_for(volume.grid, cells);
     const std::size_t bytes = bytes_of_samples(points.count());
-    if (bytes > out.capacity())
-      throw Failure(Cause::kInput, "a block of " + std::to_string(edge) + " cells needs " +
-                                       std::to_string(bytes) +
-                                       " bytes, and the extract filter takes chunks of " +
-                                       std::to_string(out.capacity()) +
-                                       ": give this filter a smaller --block, or that one a "
-                                       "larger --slot");
+    refuse_if(bytes > out.capacity(), Cause::kInput, "a block of ", edge, " cells needs ", bytes,
+              " bytes, and the extract filter takes chunks of ", out.capacity(),
+              ": give this filter a smaller --block, or that one a larger --slot");
     out.send(Kind::kBlock, Block{cells, cut(volume.brick, points)});
     progress.step();
   }
@@ -74,10 +63,10 @@ void extract_filter(float value, Inlet& in, Outlet& out) {
     const Inlet::Chunk chunk = in.next(&out);
     if (chunk.kind == Kind::kEnd)
       break;
-    if (chunk.kind != Kind::kBlock)
-      throw Failure(Cause::kProtocol, "the read filter sent something that is no block");
-    if (progress.done() == opening.blocks)
-      throw Failure(Cause::kProtocol, "the read filter sent more blocks than it had said");
+    refuse_if(chunk.kind != Kind::kBlock, Cause::kProtocol,
+              "the read filter sent something that is no block");
+    refuse_if(progress.done() == opening.blocks, Cause::kProtocol,
+              "the read filter sent more blocks than it had said");
     const Block block = unpack_block(opening.grid, chunk.payload);
     Mesh mesh;
     extract(opening.grid, block.brick, block.cells, value, mesh);
@@ -105,33 +94,30 @@ void render_filter(const View& view, Inlet& in, Mesh* mesh,
     if (chunk.kind == Kind::kEnd)
       break;
     if (chunk.kind == Kind::kBlockEnd) {
-      if (progress.done() == opening.blocks)
-        throw Failure(Cause::kProtocol, "the extract filter sent more blocks than it had said");
+      refuse_if(progress.done() == opening.blocks, Cause::kProtocol,
+                "the extract filter sent more blocks than it had said");
       progress.step();
       continue;
     }
-    if (chunk.kind != Kind::kTriangles)
-      throw Failure(Cause::kProtocol, "the extract filter sent something that is no triangle");
+    refuse_if(chunk.kind != Kind::kTriangles, Cause::kProtocol,
+              "the extract filter sent something that is no triangle");
     unpack_triangles(opening.grid, chunk.payload, part);
-    if (part.size() > left)
-      throw Failure(Cause::kProtocol, "the extract filter sent more triangles than the cells have");
+    refuse_if(part.size() > left, Cause::kProtocol,
+              "the extract filter sent more triangles than the cells have");
     left -= part.size();
     canvas.draw(part);
     if (mesh != nullptr)
       keep(part, *mesh);
   }
-  if (progress.done() != opening.blocks)
-    throw Failure(Cause::kProtocol, "the stream ended after " + std::to_string(progress.done()) +
-                                        " of " + std::to_string(opening.blocks) + " blocks");
+  refuse_if(progress.done() != opening.blocks, Cause::kProtocol, "the stream ended after ",
+            progress.done(), " of ", opening.blocks, " blocks");
   save(opening.grid, canvas.picture());
   in.done();
 }
 
 void keep(const Mesh& part, Mesh& mesh, std::size_t most) {
-  if (part.size() > most - mesh.size())
-    throw Failure(Cause::kInput, "the surface has more than the " + std::to_string(most) +
-                                     " triangles that a file gets: take a smaller volume, or draw "
-                                     "without --surface");
+  refuse_if(part.size() > most - mesh.size(), Cause::kInput, "the surface has more than the ", most,
+            " triangles that a file gets: take a smaller volume, or draw without --surface");
   mesh.insert(mesh.end(), part.begin(), part.end());
 }
 

@@ -3,13 +3,8 @@
 // here, with the same result.
 #pragma once
 
-#include <chrono>
-#include <cstddef>
 #include <functional>
 #include <iostream>
-#include <memory>
-#include <string>
-#include <utility>
 
 #include "canvas.h"
 #include "stream.h"
@@ -20,11 +15,10 @@ namespace rdma::isosurface {
 struct Wiring {
   Transport transport = Transport::kRdma;
   Limit patience = std::chrono::seconds(60);  // with a neighbour that is silent
-  Limit grace = std::chrono::seconds(10);     // for one that does not listen yet
   Ring ring;                                  // where the filter takes chunks
 };
 
-// Connects to a stream's end that listens. Throws Failure.
+// Connects to a stream's end that listens, or will within ten seconds. Throws Failure.
 std::unique_ptr<Link> connect_to(const Wiring& wiring, const Address& address);
 // Waits for one peer. Throws Failure.
 std::unique_ptr<Link> accept_at(const Wiring& wiring, const Address& address);
@@ -43,8 +37,7 @@ void render_filter(const View& view, Inlet& in, Mesh* mesh,
 
 // The most triangles that are kept for a file.
 inline constexpr std::size_t kMostKept = std::size_t{1} << 25;
-// Appends a part of the surface to the mesh. Throws Failure (kInput) if that makes more than
-// `most`.
+// Appends a part of the surface to the mesh. Throws Failure (kInput) if that makes more.
 void keep(const Mesh& part, Mesh& mesh, std::size_t most = kMostKept);
 
 // All three in this process.

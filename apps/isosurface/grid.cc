@@ -3,18 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
-
-#include "failure.h"
+#include <numbers>
 
 namespace rdma::isosurface {
 
 std::size_t Box::count() const {
-  if (empty())
-    return 0;
   const Index edges = size();
-  return static_cast<std::size_t>(edges[0]) * static_cast<std::size_t>(edges[1]) *
-         static_cast<std::size_t>(edges[2]);
+  return empty() ? 0
+                 : static_cast<std::size_t>(edges[0]) * static_cast<std::size_t>(edges[1]) *
+                       static_cast<std::size_t>(edges[2]);
 }
 
 Box Box::common(const Box& other) const {
@@ -29,56 +26,42 @@ Box Box::common(const Box& other) const {
 void Grid::check() const {
   std::size_t samples = 1;
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (points[axis] < 2 || points[axis] > kMostPoints)
-      throw Failure(Cause::kInput, "a volume has 2 to " + std::to_string(kMostPoints) +
-                                       " points along each axis, and this one " +
-                                       std::to_string(points[axis]) + " along " + "xyz"[axis]);
+    refuse_if(points[axis] < 2 || points[axis] > kMostPoints, Cause::kInput, "a volume has 2 to ",
+              kMostPoints, " points along each axis, and this one ", points[axis], " along ",
+              "xyz"[axis]);
     samples *= static_cast<std::size_t>(points[axis]);
-    if (!std::isfinite(origin[axis]) || !std::isfinite(spacing[axis]) || spacing[axis] < 1e-30 ||
-        spacing[axis] > 1e30)
-      throw Failure(Cause::kInput, std::string("the volume's origin or spacing along ") +
-                                       "xyz"[axis] +
-                                       " is no number that can be drawn; spacings are positive");
+    refuse_if(!std::isfinite(origin[axis]) || !std::isfinite(spacing[axis]) ||
+                  spacing[axis] < 1e-30 || spacing[axis] > 1e30,
+              Cause::kInput, "the volume's origin or spacing along ", "xyz"[axis],
+              " is no number that can be drawn; spacings are positive");
   }
-  if (samples > kMostSamples)
-    throw Failure(Cause::kInput, "the volume has " + std::to_string(samples) +
-                                     " samples; at most " + std::to_string(kMostSamples) +
-                                     " fit: make it smaller");
+  refuse_if(samples > kMostSamples, Cause::kInput, "the volume has ", samples, " samples; at most ",
+            kMostSamples, " fit: make it smaller");
 }
-
-namespace {
-
-// Copies the rows of `box`, which both contain.
-void copy_rows(const Brick& from, const Box& box, Brick& into) {
-  const auto length = static_cast<std::ptrdiff_t>(box.size()[0]);
-  for (std::int32_t z = box.begin[2]; z < box.end[2]; ++z) {
-    for (std::int32_t y = box.begin[1]; y < box.end[1]; ++y) {
-      const float* row = from.samples.data() + from.offset(box.begin[0], y, z);
-      std::copy(row, row + length, into.samples.data() + into.offset(box.begin[0], y, z));
-    }
-  }
-}
-
-}  // namespace
 
 Brick cut(const Brick& from, const Box& box) {
   Brick part{box, std::vector<float>(box.count())};
-  copy_rows(from, box, part);
+  paste(from, part);
   return part;
 }
 
 void paste(const Brick& from, Brick& into) {
-  const Box both = from.box.common(into.box);
-  if (!both.empty())
-    copy_rows(from, both, into);
+  Box rows = from.box.common(into.box);
+  if (rows.empty())
+    return;
+  const auto length = rows.size()[0];
+  rows.end[0] = rows.begin[0] + 1;
+  for_each(rows, [&](const Index& row) {
+    std::copy_n(&from.samples[from.offset(row)], length, &into.samples[into.offset(row)]);
+  });
 }
 
 std::vector<Box> blocks(const Box& box, std::int32_t edge) {
   std::vector<Box> all;
-  for (std::int32_t z = box.begin[2]; z < box.end[2]; z += edge)
-    for (std::int32_t y = box.begin[1]; y < box.end[1]; y += edge)
-      for (std::int32_t x = box.begin[0]; x < box.end[0]; x += edge)
-        all.push_back(Box{{x, y, z}, {x + edge, y + edge, z + edge}}.common(box));
+  const auto add = [&](const Index& at) {
+    all.push_back(Box{at, {at[0] + edge, at[1] + edge, at[2] + edge}}.common(box));
+  };
+  for_each(box, add, edge);
   return all;
 }
 
@@ -89,6 +72,62 @@ Box points_for(const Grid& grid, const Box& cells) {
     wanted.end[axis] = cells.end[axis] + 2;
   }
   return wanted.common(grid.all());
+}
+
+namespace {
+
+using Formula = double (*)(double x, double y, double z);
+
+double gyroid(double x, double y, double z) {
+  const double turns = 3 * std::numbers::pi;
+  x *= turns;
+  y *= turns;
+  z *= turns;
+  return std::sin(x) * std::cos(y) + std::sin(y) * std::cos(z) + std::sin(z) * std::cos(x);
+}
+
+// "An Evaluation of Reconstruction Filters for Volume Rendering", IEEE Visualization 1994, with its
+// own parameters: frequency 6, amplitude 0.25.
+double marschner_lobb(double x, double y, double z) {
+  constexpr double kFrequency = 6;
+  constexpr double kAmplitude = 0.25;
+  const double radius = std::sqrt(x * x + y * y);
+  const double ripple =
+      std::cos(2 * std::numbers::pi * kFrequency * std::cos(std::numbers::pi * radius / 2));
+  return (1 - std::sin(std::numbers::pi * z / 2) + kAmplitude * (1 + ripple)) /
+         (2 * (1 + kAmplitude));
+}
+
+double ball(double x, double y, double z) {
+  return 1 - std::sqrt(x * x + y * y + z * z);
+}
+
+Formula formula_of(std::string_view name) {
+  if (name == "gyroid")
+    return gyroid;
+  if (name == "marschner-lobb")
+    return marschner_lobb;
+  refuse_if(name != "ball", Cause::kInput, "there is no formula '", name,
+            "'; there are gyroid, marschner-lobb and ball");
+  return ball;
+}
+
+}  // namespace
+
+Volume make_field(std::string_view formula, const Index& points) {
+  const Formula value = formula_of(formula);
+  Volume volume{{points, {-1, -1, -1}}, {}};
+  volume.grid.check();
+  auto& step = volume.grid.spacing;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    step[axis] = 2.0 / (points[axis] - 1);
+  volume.brick.box = volume.grid.all();
+  volume.brick.samples.reserve(volume.brick.box.count());
+  for_each(volume.brick.box, [&](const Index& at) {
+    volume.brick.samples.push_back(
+        static_cast<float>(value(at[0] * step[0] - 1, at[1] * step[1] - 1, at[2] * step[2] - 1)));
+  });
+  return volume;
 }
 
 }  // namespace rdma::isosurface

@@ -6,10 +6,26 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <sstream>
 #include <vector>
 
+#include "failure.h"
+
 namespace rdma::isosurface {
+
+// The parts in a row, as a stream would print them.
+template <typename... Parts>
+std::string text(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+template <typename... Parts>
+void refuse_if(bool wrong, Cause cause, const Parts&... why) {
+  if (wrong)
+    throw Failure(cause, text(why...));
+}
 
 // A point of the grid, or how many points there are along x, y and z.
 using Index = std::array<std::int32_t, 3>;
@@ -29,11 +45,18 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
+// Calls work(point) for each point of the box, or for each `step`-th along each axis; x first.
+template <typename Work>
+void for_each(const Box& box, Work work, std::int32_t step = 1) {
+  for (std::int32_t z = box.begin[2]; z < box.end[2]; z += step)
+    for (std::int32_t y = box.begin[1]; y < box.end[1]; y += step)
+      for (std::int32_t x = box.begin[0]; x < box.end[0]; x += step)
+        work(Index{x, y, z});
+}
+
 struct Grid {
-  // Along each axis.
-  static constexpr std::int32_t kMostPoints = 1024;
-  // In all: 512 MiB of samples.
-  static constexpr std::size_t kMostSamples = std::size_t{1} << 27;
+  static constexpr std::int32_t kMostPoints = 1024;                  // along each axis
+  static constexpr std::size_t kMostSamples = std::size_t{1} << 27;  // 512 MiB of them
 
   Index points{};                          // along x, y, z
   std::array<double, 3> origin{};          // of point (0, 0, 0), in the file's units
@@ -53,16 +76,15 @@ struct Brick {
   Box box;
   std::vector<float> samples;
 
-  float at(std::int32_t x, std::int32_t y, std::int32_t z) const {
-    return samples[offset(x, y, z)];
-  }
-  std::size_t offset(std::int32_t x, std::int32_t y, std::int32_t z) const {
+  float at(const Index& point) const { return samples[offset(point)]; }
+  std::size_t offset(const Index& point) const {
     const Index size = box.size();
-    return (static_cast<std::size_t>(z - box.begin[2]) * static_cast<std::size_t>(size[1]) +
-            static_cast<std::size_t>(y - box.begin[1])) *
+    return (static_cast<std::size_t>(point[2] - box.begin[2]) * static_cast<std::size_t>(size[1]) +
+            static_cast<std::size_t>(point[1] - box.begin[1])) *
                static_cast<std::size_t>(size[0]) +
-           static_cast<std::size_t>(x - box.begin[0]);
+           static_cast<std::size_t>(point[0] - box.begin[0]);
   }
+  bool operator==(const Brick&) const = default;
 };
 
 struct Volume {

@@ -53,11 +53,11 @@ TEST(Grid, RefusesWhatCantBeDrawn) {
 
 TEST(Field, FormulasHaveTheirKnownValues) {
   // Odd sizes have a point in the middle.
-  EXPECT_FLOAT_EQ(make_field("ball", {3, 3, 3}).brick.at(1, 1, 1), 1);
-  EXPECT_FLOAT_EQ(make_field("ball", {3, 3, 3}).brick.at(2, 1, 1), 0);
-  EXPECT_NEAR(make_field("gyroid", {5, 5, 5}).brick.at(2, 2, 2), 0, 1e-6);
+  EXPECT_FLOAT_EQ(make_field("ball", {3, 3, 3}).brick.at({1, 1, 1}), 1);
+  EXPECT_FLOAT_EQ(make_field("ball", {3, 3, 3}).brick.at({2, 1, 1}), 0);
+  EXPECT_NEAR(make_field("gyroid", {5, 5, 5}).brick.at({2, 2, 2}), 0, 1e-6);
   // In the middle, by the formula: (1 - 0 + 0.25 * (1 + cos 12 pi)) / 2.5.
-  EXPECT_NEAR(make_field("marschner-lobb", {3, 3, 3}).brick.at(1, 1, 1), 0.6, 1e-6);
+  EXPECT_NEAR(make_field("marschner-lobb", {3, 3, 3}).brick.at({1, 1, 1}), 0.6, 1e-6);
   EXPECT_NE(failure_of([] { make_field("cube", {3, 3, 3}); }), "nothing");
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <cmath>
 #include <csignal>
-#include <iostream>
+#include <set>
 
-#include "filters.h"
 #include "new_file.h"
 #include "program.h"
 #include "record.h"
@@ -27,7 +26,7 @@ struct Options {
   Address to;
   Wiring wiring;
   std::vector<std::int32_t> size{512, 512};
-  std::vector<int> angles{30, 25};
+  std::vector<std::int32_t> angles{30, 25};
   Moves moves;  // their value and view are those of every command
   bool json = false;
 };
@@ -46,8 +45,8 @@ void save_all(const Options& options, const Grid& grid, const Picture& picture, 
 
 void generate(const Options& options) {
   const std::vector<std::int32_t>& points = options.points;
-  if (points.size() == 2)
-    throw Failure(Cause::kInput, "--points takes one number, or three with 'x' between them");
+  refuse_if(points.size() == 2, Cause::kInput,
+            "--points takes one number, or three with 'x' between them");
   write_volume(
       make_field(options.formula, {points.front(), points[points.size() / 2], points.back()}),
       options.out, options.ascii ? Encoding::kAscii : Encoding::kBinary);
@@ -59,8 +58,7 @@ void render_alone(const Options& options) {
     const Box window =
         Box{{part[0], part[1], part[2]}, {part[0] + part[3], part[1] + part[3], part[2] + part[3]}}
             .common(volume.grid.all());
-    if (window.empty())
-      throw Failure(Cause::kInput, "--window lies outside the volume");
+    refuse_if(window.empty(), Cause::kInput, "--window lies outside the volume");
     volume = window_of(volume, window);
     volume.grid.check();
   }
@@ -114,10 +112,9 @@ std::string report(const Measured& measured, bool json) {
         .add("chunks", static_cast<double>(measured.chunks))
         .add("bytes", static_cast<double>(measured.bytes))
         .text();
-  return std::to_string(measured.responses.size()) + " updates, " + std::to_string(rate) +
-         " a second; half of them within " + std::to_string(at(0.5)) + " ms, nine in ten within " +
-         std::to_string(at(0.9)) + " ms; " + std::to_string(measured.chunks) + " chunks, " +
-         std::to_string(static_cast<double>(measured.bytes) / 1e6) + " MB";
+  return text(measured.responses.size(), " updates, ", rate, " a second; half of them within ",
+              at(0.5), " ms, nine in ten within ", at(0.9), " ms; ", measured.chunks, " chunks, ",
+              static_cast<double>(measured.bytes) / 1e6, " MB");
 }
 
 void view(const Options& options) {
@@ -131,65 +128,51 @@ void view(const Options& options) {
       write_png(render(viewer.seen(), moves.value, 32, moves.view, nullptr), options.out);
     in.done();
     const Box& window = viewer.window();
-    std::cerr << "isosurface: the window ends at " + std::to_string(window.begin[0]) + "," +
-                     std::to_string(window.begin[1]) + "," + std::to_string(window.begin[2]) + "\n";
+    std::cerr << text("isosurface: the window ends at ", window.begin[0], ',', window.begin[1], ',',
+                      window.begin[2], '\n');
     std::cout << report(measured, options.json) << '\n';
   });
 }
 
 // The options that several commands have.
-enum Piece : unsigned {
-  kVolume = 1,
-  kListen = 2,
-  kTo = 4,
-  kBlock = 8,
-  kStream = 16,
-  kIso = 32,
-  kLook = 64,
-  kSurface = 128,
-  kOut = 256,
-};
+enum Piece { kVolume, kListen, kTo, kBlock, kStream, kIso, kLook, kSurface, kOut };
 
 class Line {
  public:
   Line(CLI::App& app, Options& options) : options_(options) {
     app.require_subcommand(1);
     app.option_defaults()->always_capture_default();
-    CLI::App* made = command(app, "generate", "makes a volume", generate, 0);
+    CLI::App* made = command(app, "generate", "makes a volume", generate, {});
     made->add_option("FORMULA", options.formula, "gyroid, marschner-lobb or ball")->required();
-    made->add_option("--points", options.points, "N or XxYxZ")
-        ->delimiter('x')
+    several(made, "--points", options.points, 'x', "N or XxYxZ")
         ->expected(1, 3)
-        ->allow_extra_args(false)
         ->required()
         ->check(CLI::Range(2, Grid::kMostPoints));
     made->add_flag("--ascii", options.ascii, "numbers in letters");
     made->add_option("--out", options.out, "VOLUME.vtk")->required();
 
     made = command(app, "render", "draws it in this process", render_alone,
-                   kVolume | kOut | kSurface | kLook);
-    made->add_option("--window", options.part, "X,Y,Z,EDGE: a part of the volume")
-        ->delimiter(',')
+                   {kVolume, kOut, kSurface, kLook});
+    several(made, "--window", options.part, ',', "X,Y,Z,EDGE: a part of the volume")
         ->expected(4)
-        ->allow_extra_args(false)
         ->check(CLI::Range(0, Grid::kMostPoints));
 
-    CLI::App* filters = app.add_subcommand(
-        "filter",
-        "does a part of it on any host; begin where you like, each waits for the next one");
+    CLI::App* filters = app.add_subcommand("filter",
+                                           "does a part of it on any host; begin where "
+                                           "you like, each waits for the next one");
     filters->require_subcommand(1);
     command(*filters, "read", "sends the volume's blocks", filter_read,
-            kVolume | kTo | kBlock | kStream);
+            {kVolume, kTo, kBlock, kStream});
     command(*filters, "extract", "makes triangles of them", filter_extract,
-            kListen | kTo | kIso | kStream);
+            {kListen, kTo, kIso, kStream});
     command(*filters, "render", "draws the triangles", filter_render,
-            kListen | kOut | kSurface | kLook | kStream);
+            {kListen, kOut, kSurface, kLook, kStream});
     command(app, "serve", "answers viewers, until it is stopped", serve_viewers,
-            kVolume | kListen | kBlock | kStream);
+            {kVolume, kListen, kBlock, kStream});
 
     made =
         command(app, "view", "moves a window of a volume on another host, and measures its updates",
-                view, kLook | kStream);
+                view, {kLook, kStream});
     address(made, "HOST:PORT", options.to);
     made->add_option("--window", options.moves.window, "its edge")
         ->check(CLI::Range(2, Grid::kMostPoints));
@@ -212,8 +195,8 @@ class Line {
             static_cast<double>(options_.angles[1])};
     view.check();
     options_.wiring.ring.check();
-    if (!std::isfinite(options_.moves.value))
-      throw Failure(Cause::kInput, "--iso takes a number that fits into 32 bits");
+    refuse_if(!std::isfinite(options_.moves.value), Cause::kInput,
+              "--iso takes a number that fits into 32 bits");
     check_file(options_.out);
     check_file(options_.surface);
     work_(options_);
@@ -228,41 +211,42 @@ class Line {
 
   // A command with the options of these pieces; its work is that function.
   CLI::App* command(CLI::App& app, const char* name, const char* what, void (*work)(const Options&),
-                    unsigned pieces) {
+                    const std::set<Piece>& pieces) {
     CLI::App* made = app.add_subcommand(name, what);
     made->callback([this, work] { work_ = work; });
-    if ((pieces & kVolume) != 0)
+    if (pieces.contains(kVolume))
       made->add_option("VOLUME.vtk", options_.volume, "what is drawn")->required();
-    if ((pieces & kListen) != 0)
+    if (pieces.contains(kListen))
       address(made, "--listen", options_.listen);
-    if ((pieces & kTo) != 0)
+    if (pieces.contains(kTo))
       address(made, "--to", options_.to);
-    if ((pieces & kOut) != 0)
+    if (pieces.contains(kOut))
       made->add_option("--out", options_.out, "PICTURE.png")->required();
-    if ((pieces & kSurface) != 0)
+    if (pieces.contains(kSurface))
       made->add_option("--surface", options_.surface, "SURFACE.vtk");
-    if ((pieces & kBlock) != 0)
+    if (pieces.contains(kBlock))
       made->add_option("--block", options_.block, "edge of a block")
           ->check(CLI::Range(1, Grid::kMostPoints));
-    if ((pieces & (kIso | kLook)) != 0)
+    if (pieces.contains(kIso) || pieces.contains(kLook))
       made->add_option("--iso", options_.moves.value, "the surface's value");
-    if ((pieces & kLook) != 0) {
-      made->add_option("--size", options_.size, "WIDTHxHEIGHT in pixels")
-          ->delimiter('x')
+    if (pieces.contains(kLook)) {
+      several(made, "--size", options_.size, 'x', "WIDTHxHEIGHT in pixels")
           ->expected(2)
-          ->allow_extra_args(false)
           ->default_str("512x512")
           ->check(CLI::Range(1, View::kMostPixels));
-      made->add_option("--view", options_.angles, "AZIMUTH,ELEVATION: from where, in degrees")
-          ->delimiter(',')
+      several(made, "--view", options_.angles, ',', "AZIMUTH,ELEVATION: from where, in degrees")
           ->expected(2)
-          ->allow_extra_args(false)
           ->default_str("30,25")
           ->check(CLI::Range(-360, 360));
     }
-    if ((pieces & kStream) != 0)
+    if (pieces.contains(kStream))
       stream(made);
     return made;
+  }
+  // Numbers with a letter between them, in one word.
+  static CLI::Option* several(CLI::App* app, const char* name, std::vector<std::int32_t>& numbers,
+                              char between, const char* what) {
+    return app->add_option(name, numbers, what)->delimiter(between)->allow_extra_args(false);
   }
   void stream(CLI::App* app) {
     Wiring& wiring = options_.wiring;
@@ -281,30 +265,27 @@ class Line {
   void (*work_)(const Options&) = nullptr;
 };
 
-}  // namespace
-
-int run_isosurface(int count, char** words) {
-  constexpr auto kPurpose =
-      "Draws the surface on which a volume's samples have a given value, on one host or several";
-  return run_program("isosurface", kPurpose, count, words, [](Program& app) {
-    Options options;
-    app.footer(
-        "Files are written whole or not at all. The status is 0 when all is done, 1 when it is\n"
-        "not, and 2 when the command line or the volume is wrong.");
-    Line line(app, options);
-    app.read();
-    line.run();
-    if (!std::cout.flush())
-      throw Failure("standard output can't be written; is the disk of its file full?");
-    return 0;
-  });
+int run_line(Program& app) {
+  Options options;
+  app.footer(
+      "Files are written whole or not at all. The status is 0 when all is done, 1 when it is\n"
+      "not, and 2 when the command line or the volume is wrong.");
+  Line line(app, options);
+  app.read();
+  line.run();
+  require(bool(std::cout.flush()),
+          "standard output can't be written; is the disk of its file full?");
+  return 0;
 }
 
+}  // namespace
 }  // namespace rdma::isosurface
 
 int main(int count, char** words) {
   // A pipe that is closed is an error of a write, as any other, and so is a file that may not grow.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  return rdma::isosurface::run_isosurface(count, words);
+  constexpr auto kPurpose =
+      "Draws the surface on which a volume's samples have a given value, on one host or several";
+  return rdma::run_program("isosurface", kPurpose, count, words, rdma::isosurface::run_line);
 }

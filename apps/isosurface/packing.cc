@@ -2,21 +2,20 @@
 #include "packing.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
-
-#include "bytes.h"
-#include "failure.h"
 
 namespace rdma::isosurface {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x49534f43;  // "ISOC"
 constexpr std::size_t kLongestReason = 400;
+// Of words, in the order of Word.
+enum Type : std::uint8_t { kRing = 1, kCredit, kDone, kQuestion, kAbort };
 
-[[noreturn]] void wrong(const std::string& what) {
-  throw Failure(Cause::kProtocol, "the peer sent " + what);
+template <typename... Parts>
+void wrong_if(bool wrong, const Parts&... what) {
+  refuse_if(wrong, Cause::kProtocol, "the peer sent ", what...);
 }
 
 // Has what a peer sent checked as this host's own input is.
@@ -25,7 +24,7 @@ void check(const char* name, const Checked& checked) {
   try {
     checked.check();
   } catch (const Failure& failure) {
-    wrong(std::string(name) + " that can't be: " + failure.what());
+    wrong_if(true, name, " that can't be: ", failure.what());
   }
 }
 
@@ -55,8 +54,7 @@ void put(Packer& packer, const Box& box) {
 // A box that is not empty and lies in `all`.
 Box take_box(const Box& all, Unpacker& from) {
   const Box box = take_box(from);
-  if (box.empty() || !all.contains(box))
-    wrong("a block that lies outside the grid");
+  wrong_if(box.empty() || !all.contains(box), "a block that lies outside the grid");
   return box;
 }
 
@@ -71,14 +69,12 @@ std::size_t pack(const Box& box, const std::vector<float>& samples, std::span<st
 // The samples of the brick's box, to the end.
 void take_samples(Unpacker& from, Brick& brick) {
   const std::size_t count = brick.box.count();
-  if (from.left() != count * sizeof(float))
-    wrong("a block of " + std::to_string(count) + " samples in " + std::to_string(from.left()) +
-          " bytes");
+  wrong_if(from.left() != count * sizeof(float), "a block of ", count, " samples in ", from.left(),
+           " bytes");
   brick.samples.resize(count);
   for (float& sample : brick.samples) {
     sample = from.take<float>();
-    if (!std::isfinite(sample))
-      wrong("a sample that is no finite number");
+    wrong_if(!std::isfinite(sample), "a sample that is no finite number");
   }
 }
 
@@ -92,6 +88,7 @@ bool fits_into_cell(const Triangle& triangle) {
   return true;
 }
 
+// What is said in a word, behind its type.
 void say(Packer& packer, const Ring& ring) {
   packer.put(Ring::kVersion).put(ring.slots).put(ring.slot_bytes);
   for (const std::byte byte : ring.region.to_bytes())
@@ -106,20 +103,20 @@ void say(Packer& packer, const Question& question) {
 }
 void say(Packer& packer, const Abort& abort) {
   for (const char letter : abort.reason.substr(0, kLongestReason))
-    packer.put(static_cast<std::uint8_t>(letter));
+    packer.put(letter);
 }
 
 Ring take_ring(Unpacker& from) {
-  if (const auto version = from.take<std::uint32_t>(); version != Ring::kVersion)
-    wrong("streams of version " + std::to_string(version) + ", and this is version " +
-          std::to_string(Ring::kVersion) + "; run the same program at both ends");
+  const auto version = from.take<std::uint32_t>();
+  wrong_if(version != Ring::kVersion, "streams of version ", version, ", and this is version ",
+           Ring::kVersion, "; run the same program at both ends");
   Ring ring;
   ring.slots = from.take<std::uint32_t>();
   ring.slot_bytes = from.take<std::uint32_t>();
   ring.region = RemoteRegion::from_bytes(from.next(RemoteRegion::kBytes));
   check("a ring", ring);
-  if (ring.region.length != std::uint64_t{ring.slots} * ring.slot_bytes)
-    wrong("a ring that is not as long as its slots");
+  wrong_if(ring.region.length != std::uint64_t{ring.slots} * ring.slot_bytes,
+           "a ring that is not as long as its slots");
   return ring;
 }
 
@@ -134,8 +131,7 @@ Abort take_abort(Unpacker& from) {
 
 // The word, if nothing comes behind it.
 Word whole(const Word& word, const Unpacker& from) {
-  if (from.left() > 0)
-    wrong("a message that is longer than it should be");
+  wrong_if(from.left() > 0, "a message that is longer than it should be");
   return word;
 }
 
@@ -147,16 +143,14 @@ void Header::pack(std::span<std::byte> memory) const {
 
 Header Header::unpack(std::span<const std::byte> chunk) {
   Unpacker from(chunk);
-  if (from.take<std::uint32_t>() != kMagic)
-    wrong("a chunk that does not begin as one");
-  const auto kind = static_cast<Kind>(from.take<std::uint32_t>());
-  if (kind < Kind::kGrid || kind > Kind::kEnd)
-    wrong("a chunk of the unknown kind " + std::to_string(static_cast<std::uint32_t>(kind)));
+  wrong_if(from.take<std::uint32_t>() != kMagic, "a chunk that does not begin as one");
+  const auto number = from.take<std::uint32_t>();
+  const auto kind = static_cast<Kind>(number);
+  wrong_if(kind < Kind::kGrid || kind > Kind::kEnd, "a chunk of the unknown kind ", number);
   const auto sequence = from.take<std::uint32_t>();
   const auto payload = from.take<std::uint32_t>();
-  if (payload != from.left())
-    wrong("a chunk of " + std::to_string(from.left()) + " bytes whose header says " +
-          std::to_string(payload));
+  wrong_if(payload != from.left(), "a chunk of ", from.left(), " bytes whose header says ",
+           payload);
   return {kind, sequence, payload};
 }
 
@@ -169,8 +163,7 @@ std::size_t pack(const Opening& opening, std::span<std::byte> memory) {
 }
 
 Opening unpack_opening(std::span<const std::byte> payload) {
-  if (payload.size() != Opening::kBytes)
-    wrong("an opening of " + std::to_string(payload.size()) + " bytes");
+  wrong_if(payload.size() != Opening::kBytes, "an opening of ", payload.size(), " bytes");
   Unpacker from(payload);
   Opening opening;
   take(from, opening.grid.points);
@@ -178,9 +171,9 @@ Opening unpack_opening(std::span<const std::byte> payload) {
   take(from, opening.grid.spacing);
   opening.blocks = from.take<std::uint32_t>();
   check("a grid", opening.grid);
-  if (const std::size_t cells = opening.grid.cells().count(); opening.blocks > cells)
-    wrong("an opening of " + std::to_string(opening.blocks) + " blocks for " +
-          std::to_string(cells) + " cells");
+  const std::size_t cells = opening.grid.cells().count();
+  wrong_if(opening.blocks > cells, "an opening of ", opening.blocks, " blocks for ", cells,
+           " cells");
   return opening;
 }
 
@@ -220,39 +213,36 @@ std::size_t pack(std::span<const Triangle> triangles, std::span<std::byte> memor
 }
 
 void unpack_triangles(const Grid& grid, std::span<const std::byte> payload, Mesh& mesh) {
-  if (payload.empty() || payload.size() % kTriangleBytes != 0)
-    wrong(std::to_string(payload.size()) + " bytes of triangles, which are " +
-          std::to_string(kTriangleBytes) + " each");
+  wrong_if(payload.empty() || payload.size() % kTriangleBytes != 0, payload.size(),
+           " bytes of triangles, which are ", kTriangleBytes, " each");
   for (Unpacker from(payload); from.left() > 0;) {
     Triangle triangle;
     for (Vertex& vertex : triangle) {
       take(from, vertex.place);
       take(from, vertex.normal);
       for (std::size_t axis = 0; axis < 3; ++axis)
-        if (vertex.place[axis] < 0 || vertex.place[axis] > (grid.points[axis] - 1) * kPlaces)
-          wrong("a triangle that lies outside the grid");
+        wrong_if(vertex.place[axis] < 0 || vertex.place[axis] > (grid.points[axis] - 1) * kPlaces,
+                 "a triangle that lies outside the grid");
     }
-    if (!fits_into_cell(triangle))
-      wrong("a triangle that is larger than a cell");
+    wrong_if(!fits_into_cell(triangle), "a triangle that is larger than a cell");
     mesh.push_back(triangle);
   }
 }
 
 void Ring::check() const {
-  if (slots < 2 || slots > kMostSlots)
-    throw Failure(Cause::kInput, "a stream has 2 to " + std::to_string(kMostSlots) + " slots");
-  if (slot_bytes < 1024 || slot_bytes > Header::kLongestChunk)
-    throw Failure(Cause::kInput,
-                  "a slot has 1024 to " + std::to_string(Header::kLongestChunk) + " bytes");
-  if (std::size_t{slots} * slot_bytes > kMostBytes)
-    throw Failure(Cause::kInput, "the slots of a stream have at most " +
-                                     std::to_string(kMostBytes) + " bytes together");
+  refuse_if(slots < 2 || slots > kMostSlots, Cause::kInput, "a stream has 2 to ", kMostSlots,
+            " slots");
+  refuse_if(slot_bytes < 1024 || slot_bytes > Header::kLongestChunk, Cause::kInput,
+            "a slot has 1024 to ", Header::kLongestChunk, " bytes");
+  refuse_if(std::size_t{slots} * slot_bytes > kMostBytes, Cause::kInput,
+            "the slots of a stream have at most ", kMostBytes, " bytes together");
 }
 
 std::vector<std::byte> pack(const Word& word) {
   std::array<std::byte, kLongestReason + 1> buffer{};
   Packer packer(buffer);
-  std::visit([&packer](const auto& one) { say(packer.put(one.kType), one); }, word);
+  packer.put(static_cast<std::uint8_t>(kRing + word.index()));
+  std::visit([&packer](const auto& one) { say(packer, one); }, word);
   return {buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(packer.used())};
 }
 
@@ -260,18 +250,18 @@ Word unpack_word(std::span<const std::byte> message) {
   Unpacker from(message);
   const auto type = from.take<std::uint8_t>();
   switch (type) {
-    case Ring::kType:
+    case kRing:
       return whole(take_ring(from), from);
-    case Credit::kType:
+    case kCredit:
       return whole(Credit{from.take<std::uint32_t>()}, from);
-    case Done::kType:
+    case kDone:
       return whole(Done{}, from);
-    case Question::kType:
+    case kQuestion:
       return whole(Question{take_box(from)}, from);
-    case Abort::kType:
+    case kAbort:
       return take_abort(from);
     default:
-      wrong("a message of the unknown type " + std::to_string(type));
+      throw Failure(Cause::kProtocol, text("the peer sent a message of the unknown type ", +type));
   }
 }
 

@@ -11,12 +11,8 @@
 // the cause kProtocol.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <span>
-#include <string>
 #include <variant>
-#include <vector>
 
 #include "remote_region.h"
 #include "tetrahedra.h"
@@ -44,6 +40,7 @@ struct Header {
   void pack(std::span<std::byte> memory) const;
   // `chunk` is as long as its immediate says.
   static Header unpack(std::span<const std::byte> chunk);
+  bool operator==(const Header&) const = default;
 };
 
 struct Immediate {
@@ -56,6 +53,7 @@ struct Immediate {
   static Immediate unpack(std::uint32_t immediate) {
     return {immediate >> 24U, immediate & 0xffffffU};
   }
+  bool operator==(const Immediate&) const = default;
 };
 
 // The stream's first chunk.
@@ -64,12 +62,14 @@ struct Opening {
 
   Grid grid;
   std::uint32_t blocks = 0;  // a cell each at least
+  bool operator==(const Opening&) const = default;
 };
 
 // Cells, and the brick of their points_for().
 struct Block {
   Box cells;
   Brick brick;
+  bool operator==(const Block&) const = default;
 };
 
 // Of the payload of a block or a brick with so many samples: a box, which is the block's cells or
@@ -96,7 +96,6 @@ void unpack_triangles(const Grid& grid, std::span<const std::byte> payload, Mesh
 
 // From the receiver, first: where it takes chunks.
 struct Ring {
-  static constexpr std::uint8_t kType = 1;
   static constexpr std::uint32_t kVersion = 1;
   static constexpr std::uint32_t kMostSlots = 64;
   static constexpr std::size_t kMostBytes = 64U << 20;  // of all slots
@@ -107,28 +106,26 @@ struct Ring {
 
   // Throws Failure (kInput) if there are too few or too many slots or bytes.
   void check() const;
+  bool operator==(const Ring&) const = default;
 };
 // From the receiver: so many slots more are free.
 struct Credit {
-  static constexpr std::uint8_t kType = 2;
-
   std::uint32_t slots = 0;
+  bool operator==(const Credit&) const = default;
 };
 // From the receiver: all up to the stream's end has been used, and is safe.
 struct Done {
-  static constexpr std::uint8_t kType = 3;
+  bool operator==(const Done&) const = default;
 };
 // From a viewer: send these points.
 struct Question {
-  static constexpr std::uint8_t kType = 4;
-
   Box points;
+  bool operator==(const Question&) const = default;
 };
 // From either end: it gives up, and why.
 struct Abort {
-  static constexpr std::uint8_t kType = 5;
-
   std::string reason;
+  bool operator==(const Abort&) const = default;
 };
 
 using Word = std::variant<Ring, Credit, Done, Question, Abort>;

@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "stream.h"
 
-#include <array>
 #include <utility>
-
-#include "failure.h"
 
 namespace rdma::isosurface {
 
-Settings settings_for(std::uint32_t slots, Limit patience) {
-  Settings settings;
-  settings.depth = 2 * slots;
-  // A slot's notification or a credit for each, and a few words: no send ever waits for the peer to
-  // receive, so that two ends that both send don't wait for each other.
-  settings.credits = slots + 8;
-  settings.message_bytes = 1024;
-  settings.patience = patience;
-  return settings;
+Settings settings_for(Limit patience) {
+  // Credits: a slot's notification or a credit for each, and a few words. So no send ever waits for
+  // the peer to receive, and two ends that both send don't wait for each other.
+  return {.depth = 2 * Ring::kMostSlots,
+          .credits = Ring::kMostSlots + 8,
+          .message_bytes = 1024,
+          .patience = patience};
 }
 
 StreamEnd::StreamEnd(std::unique_ptr<Link> link, std::string peer, Limit patience)
@@ -36,8 +31,24 @@ void StreamEnd::abort(const std::string& reason) noexcept {
   }
 }
 
-std::optional<Arrival> StreamEnd::arrival(Limit limit) {
-  return on_link([&] { return link_->receive(limit); });
+std::optional<Arrival> StreamEnd::arrival() {
+  return on_link([&] { return link_->receive(Limit::zero()); });
+}
+
+Arrival StreamEnd::next_arrival() {
+  auto news = on_link([&] { return link_->receive(patience_); });
+  if (!news)
+    silent();
+  return std::move(*news);
+}
+
+void StreamEnd::flush_the_last() {
+  try {
+    link_->flush();
+  } catch (const Failure& failure) {
+    if (failure.cause() != Cause::kLost)
+      lost(failure);
+  }
 }
 
 void StreamEnd::say(const Word& word) {
@@ -45,8 +56,7 @@ void StreamEnd::say(const Word& word) {
 }
 
 Word StreamEnd::heard(const Arrival& arrival) {
-  if (arrival.immediate.has_value())
-    protocol("the peer sent a chunk where none may come");
+  refuse_if(arrival.immediate.has_value(), "sent a chunk where none may come");
   Word word = unpack_word(arrival.message);
   if (const auto* abort = std::get_if<Abort>(&word)) {
     ended_ = true;
@@ -68,30 +78,21 @@ void StreamEnd::lost(const Failure& failure) {
   } catch (const Failure&) {
     // That was all.
   }
-  if (!reason.empty())
-    throw Failure(Cause::kLost, peer_ + " gave up: " + reason);
+  isosurface::refuse_if(!reason.empty(), Cause::kLost, peer_, " gave up: ", reason);
   throw Failure(failure.cause(), peer_ + " is lost: " + failure.what());
-}
-
-void StreamEnd::protocol(const std::string& what) const {
-  throw Failure(Cause::kProtocol, peer_ + ": " + what);
 }
 
 void StreamEnd::silent() const {
   throw Failure(Cause::kTimeout,
-                peer_ + " has said nothing for " + std::to_string(patience_.count() / 1000) +
-                    " s; see whether it still runs, or give --patience more seconds");
+                text(peer_, " has said nothing for ", patience_.count() / 1000,
+                     " s; see whether it still runs, or give --patience more seconds"));
 }
 
 Outlet::Outlet(std::unique_ptr<Link> link, std::string peer, Limit patience)
     : StreamEnd(std::move(link), std::move(peer), patience) {
-  const auto first = arrival(patience);
-  if (!first)
-    silent();
-  const Word word = heard(*first);
+  const Word word = heard(next_arrival());
   const auto* ring = std::get_if<Ring>(&word);
-  if (ring == nullptr)
-    protocol("the peer's first message is no ring");
+  refuse_if(ring == nullptr, "began with something that is no ring");
   ring_ = *ring;
   credits_ = ring_.slots;
   memory_.resize(std::size_t{ring_.slots} * ring_.slot_bytes);
@@ -100,7 +101,7 @@ Outlet::Outlet(std::unique_ptr<Link> link, std::string peer, Limit patience)
 
 std::span<std::byte> Outlet::room() {
   while (credits_ == 0)
-    take_next();
+    take(next_arrival());
   // The bytes of what was written are in use until all is flushed: once in a round.
   if (slot_ == 0)
     on_link([&] { link().flush(); });
@@ -121,58 +122,38 @@ void Outlet::send(Kind kind, std::size_t payload) {
   --credits_;
 }
 
-// A receiver that has all, and has said so, may be gone before the link knows that all has come.
-// What it said is still there; if that was not the end, the next look for a message tells of the
-// loss.
-void Outlet::flush_the_last() {
-  try {
-    link().flush();
-  } catch (const Failure& failure) {
-    if (failure.cause() != Cause::kLost)
-      lost(failure);
-  }
-}
-
 void Outlet::await_done() {
   flush_the_last();
   while (!done_)
-    take_next();
+    take(next_arrival());
 }
 
 std::optional<Question> Outlet::question() {
   flush_the_last();
   while (!question_ && !done_)
-    take_next();
+    take(next_arrival());
   return std::exchange(question_, {});
 }
 
 void Outlet::look() {
-  while (const auto news = arrival(Limit::zero()))
+  while (const auto news = arrival())
     take(*news);
-}
-
-void Outlet::take_next() {
-  const auto news = arrival(patience());
-  if (!news)
-    silent();
-  take(*news);
 }
 
 void Outlet::take(const Arrival& arrival) {
   const Word word = heard(arrival);
   if (const auto* credit = std::get_if<Credit>(&word)) {
-    if (credit->slots == 0 || credit->slots > ring_.slots - credits_)
-      protocol("the peer gave " + std::to_string(credit->slots) + " credits, of which " +
-               std::to_string(ring_.slots - credits_) + " are out");
+    const auto out = ring_.slots - credits_;
+    refuse_if(credit->slots == 0 || credit->slots > out, "gave ", credit->slots,
+              " credits, of which ", out, " are out");
     credits_ += credit->slots;
   } else if (std::holds_alternative<Done>(word)) {
     done_ = true;
   } else if (const auto* question = std::get_if<Question>(&word)) {
-    if (question_)
-      protocol("the peer asked again before it had its answer");
+    refuse_if(question_.has_value(), "asked again before it had its answer");
     question_ = *question;
   } else {
-    protocol("the peer sent its ring again");
+    refuse_if(true, "sent its ring again");
   }
 }
 
@@ -186,20 +167,16 @@ Inlet::Inlet(std::unique_ptr<Link> link, std::string peer, Limit patience, Ring 
 }
 
 Arrival Inlet::wait(Outlet* watched) {
-  if (watched != nullptr) {
-    const std::array<Link*, 2> both{&link(), &watched->link()};
-    for (;;) {
-      if (auto news = arrival(Limit::zero()))
-        return std::move(*news);
-      watched->look();
-      if (wait_any(both, patience()) == nullptr)
-        silent();
-    }
+  if (watched == nullptr)
+    return next_arrival();
+  const std::array<Link*, 2> both{&link(), &watched->link()};
+  for (;;) {
+    if (auto news = arrival())
+      return std::move(*news);
+    watched->look();
+    if (wait_any(both, patience()) == nullptr)
+      silent();
   }
-  auto news = arrival(patience());
-  if (!news)
-    silent();
-  return std::move(*news);
 }
 
 // The sender gets its credits back in halves of the ring: it never waits for less.
@@ -218,21 +195,17 @@ Inlet::Chunk Inlet::next(Outlet* watched) {
   const Arrival news = wait(watched);
   if (!news.immediate) {
     heard(news);
-    protocol("the peer sent a message that is for senders");
+    refuse_if(true, "sent a message that is for senders");
   }
   const Immediate told = Immediate::unpack(*news.immediate);
-  if (told.slot != slot_)
-    protocol("the peer filled slot " + std::to_string(told.slot) + " where slot " +
-             std::to_string(slot_) + " is next");
-  if (told.length < Header::kBytes || told.length > ring_.slot_bytes)
-    protocol("the peer sent a chunk of " + std::to_string(told.length) + " bytes into a slot of " +
-             std::to_string(ring_.slot_bytes));
+  refuse_if(told.slot != slot_, "filled slot ", told.slot, " where slot ", slot_, " is next");
+  refuse_if(told.length < Header::kBytes || told.length > ring_.slot_bytes, "sent a chunk of ",
+            told.length, " bytes into a slot of ", ring_.slot_bytes);
   const auto chunk = std::span<const std::byte>(memory_).subspan(
       std::size_t{slot_} * ring_.slot_bytes, told.length);
   const Header header = Header::unpack(chunk);
-  if (header.sequence != sequence_)
-    protocol("the peer sent chunk " + std::to_string(header.sequence) + " where chunk " +
-             std::to_string(sequence_) + " is next");
+  refuse_if(header.sequence != sequence_, "sent chunk ", header.sequence, " where chunk ",
+            sequence_, " is next");
   ++sequence_;
   slot_ = (slot_ + 1) % ring_.slots;
   in_use_ = true;
@@ -241,22 +214,15 @@ Inlet::Chunk Inlet::next(Outlet* watched) {
 
 std::span<const std::byte> Inlet::next(Kind kind) {
   const Chunk chunk = next();
-  if (chunk.kind != kind)
-    protocol("the peer sent a chunk of kind " + std::to_string(static_cast<int>(chunk.kind)) +
-             " where one of kind " + std::to_string(static_cast<int>(kind)) + " should be");
+  refuse_if(chunk.kind != kind, "sent a chunk of kind ", static_cast<int>(chunk.kind),
+            " where one of kind ", static_cast<int>(kind), " should be");
   return chunk.payload;
 }
 
 void Inlet::done() {
   give_back();
   say(Done{});
-  try {
-    link().flush();
-  } catch (const Failure& failure) {
-    // A sender that has heard it may be gone before the link knows that it has.
-    if (failure.cause() != Cause::kLost)
-      throw;
-  }
+  flush_the_last();
 }
 
 void Inlet::ask(const Box& points) {

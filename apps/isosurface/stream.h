@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-// A filter stream: chunks from one filter to the next over a link.
-//
-// The receiver has a ring of slots in memory that the sender may write. The sender writes a chunk
-// into the next slot with an immediate that says which slot and how long, and needs a credit for
-// each; the receiver gives credits back when it has used chunks. So a filter that is slow slows
-// down the one before it, and nothing is copied or kept on the way.
-//
-// Either end tells the other why when it gives up. All functions throw Failure when the peer is
-// lost, silent for longer than the patience, or sends what it must not.
+// A filter stream: chunks from one filter to the next over a link, into a ring of slots of the
+// receiver's memory (README.md). The sender needs a credit for each, so that a filter that is slow
+// slows down the one before it. Either end tells the other why when it gives up. All functions
+// throw Failure when the peer is lost, silent for longer than the patience, or sends what it must
+// not.
 #pragma once
-
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "packing.h"
 #include "link.h"
@@ -28,7 +17,7 @@ class StreamEnd {
   StreamEnd(const StreamEnd&) = delete;
   StreamEnd& operator=(const StreamEnd&) = delete;
 
-  // Tells the peer why this end gives up, if it can still be told. Never throws.
+  // Tells the peer why this end gives up, if it can still be told.
   void abort(const std::string& reason) noexcept;
   Link& link() { return *link_; }
 
@@ -46,12 +35,21 @@ class StreamEnd {
       lost(failure);
     }
   }
-  // The next message or notification; empty if none comes in time.
-  std::optional<Arrival> arrival(Limit limit);
+  // The next message or notification, if it has come.
+  std::optional<Arrival> arrival();
+  // The same, and waits for it.
+  Arrival next_arrival();
+  // Flushes. A peer that has all, and has said so, may be gone before the link knows that all has
+  // come. What it said is still there; if that was not the end, the next look for a message tells
+  // of the loss.
+  void flush_the_last();
   void say(const Word& word);
   // The word in a message of the peer. Throws Failure if the peer has given up, or at an immediate.
   Word heard(const Arrival& arrival);
-  [[noreturn]] void protocol(const std::string& what) const;
+  template <typename... Parts>
+  void refuse_if(bool wrong, const Parts&... what) const {
+    isosurface::refuse_if(wrong, Cause::kProtocol, peer_, ": the peer ", what...);
+  }
   [[noreturn]] void silent() const;
   Limit patience() const { return patience_; }
 
@@ -94,9 +92,7 @@ class Outlet : public StreamEnd {
   void look();
 
  private:
-  void flush_the_last();
-  void take_next();  // what the receiver says; waits for it
-  void take(const Arrival& arrival);
+  void take(const Arrival& arrival);  // what the receiver says
 
   Ring ring_;
   std::vector<std::byte> memory_;  // as large as the ring
@@ -141,7 +137,7 @@ class Inlet : public StreamEnd {
   std::uint32_t owed_ = 0;      // slots that are used up, and the sender does not know it yet
 };
 
-// Settings of a link that a stream fits on, with a ring of so many slots.
-Settings settings_for(std::uint32_t slots, Limit patience);
+// Settings of a link that any stream fits on.
+Settings settings_for(Limit patience);
 
 }  // namespace rdma::isosurface

@@ -5,10 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <future>
 #include <thread>
-#include <utility>
 
 #include "temporary.h"
 #include "updates.h"
@@ -34,7 +32,7 @@ class Pair {
  public:
   explicit Pair(std::string sender = "the writer", std::string receiver = "the reader")
       : sender_(std::move(sender)), receiver_(std::move(receiver)) {
-    const auto settings = settings_for(Ring::kMostSlots, kPatience);
+    const auto settings = settings_for(kPatience);
     const auto listener =
         Listener::listen(Transport::kTcp, Address::parse("127.0.0.1:0"), settings);
     auto connecting = beside(

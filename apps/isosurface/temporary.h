@@ -5,10 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <iterator>
-#include <string>
 
-#include "failure.h"
 #include "temporary_folder.h"
 
 namespace rdma::isosurface {

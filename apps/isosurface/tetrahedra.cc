@@ -17,14 +17,12 @@ struct Tetrahedron {
   bool mirrored;  // its corners go round the other way than those of the first
 };
 
-constexpr std::array<Tetrahedron, 6> kTetrahedra{{
-    {{0, 1, 3, 7}, false},
-    {{0, 2, 6, 7}, false},
-    {{0, 4, 5, 7}, false},
-    {{0, 1, 5, 7}, true},
-    {{0, 2, 3, 7}, true},
-    {{0, 4, 6, 7}, true},
-}};
+constexpr std::array<Tetrahedron, 6> kTetrahedra{{{{0, 1, 3, 7}, false},
+                                                  {{0, 2, 6, 7}, false},
+                                                  {{0, 4, 5, 7}, false},
+                                                  {{0, 1, 5, 7}, true},
+                                                  {{0, 2, 3, 7}, true},
+                                                  {{0, 4, 6, 7}, true}}};
 
 // How the corners of a tetrahedron are renumbered, by an even permutation, so that those that are
 // inside come first: by the set of those inside. Sets of three are the same as the one outside.
@@ -52,8 +50,7 @@ class Cell {
   Cell(const Grid& grid, const Brick& brick, const Index& at, float value)
       : grid_(grid), brick_(brick), at_(at), value_(value) {
     for (unsigned corner = 0; corner < 8; ++corner) {
-      const Index point = point_of(corner);
-      samples_[corner] = brick.at(point[0], point[1], point[2]);
+      samples_[corner] = brick.at(point_of(corner));
       inside_ |= (samples_[corner] >= value ? 1U : 0U) << corner;
     }
   }
@@ -134,11 +131,10 @@ class Cell {
       part /= largest;  // so that no square is too small or too large for a number
       square += part * part;
     }
-    std::array<std::int16_t, 3> normal{};
-    for (std::size_t axis = 0; axis < 3; ++axis)
-      normal[axis] =
-          static_cast<std::int16_t>(std::floor(-sum[axis] / std::sqrt(square) * 32767 + 0.5));
-    return normal;
+    const auto part = [&](std::size_t axis) {
+      return static_cast<std::int16_t>(std::floor(-sum[axis] / std::sqrt(square) * 32767 + 0.5));
+    };
+    return {part(0), part(1), part(2)};
   }
 
   // From both neighbours along each axis, or at the volume's border from one and the point itself.
@@ -149,8 +145,7 @@ class Cell {
       Index after = point;
       before[axis] = std::max(point[axis] - 1, 0);
       after[axis] = std::min(point[axis] + 1, grid_.points[axis] - 1);
-      slope[axis] = (double{brick_.at(after[0], after[1], after[2])} -
-                     brick_.at(before[0], before[1], before[2])) /
+      slope[axis] = (double{brick_.at(after)} - brick_.at(before)) /
                     (grid_.spacing[axis] * (after[axis] - before[axis]));
     }
     return slope;
@@ -167,10 +162,7 @@ class Cell {
 }  // namespace
 
 void extract(const Grid& grid, const Brick& brick, const Box& cells, float value, Mesh& mesh) {
-  for (std::int32_t z = cells.begin[2]; z < cells.end[2]; ++z)
-    for (std::int32_t y = cells.begin[1]; y < cells.end[1]; ++y)
-      for (std::int32_t x = cells.begin[0]; x < cells.end[0]; ++x)
-        Cell(grid, brick, {x, y, z}, value).extract(mesh);
+  for_each(cells, [&](const Index& at) { Cell(grid, brick, at, value).extract(mesh); });
 }
 
 }  // namespace rdma::isosurface

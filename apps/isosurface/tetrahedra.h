@@ -3,10 +3,7 @@
 // whole numbers, so that each host computes the same from them.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <tuple>
-#include <vector>
+#include <compare>
 
 #include "grid.h"
 
@@ -18,11 +15,7 @@ inline constexpr std::int32_t kPlaces = 1 << 16;
 struct Vertex {
   std::array<std::int32_t, 3> place{};   // kPlaces to a grid point
   std::array<std::int16_t, 3> normal{};  // of length 32767, to where samples are smaller; or zero
-
-  bool operator==(const Vertex&) const = default;
-  bool operator<(const Vertex& other) const {
-    return std::tie(place, normal) < std::tie(other.place, other.normal);
-  }
+  auto operator<=>(const Vertex&) const = default;
 };
 
 // Seen from where samples are smaller, its corners go round counterclockwise.

@@ -8,12 +8,9 @@
 #include <map>
 #include <numbers>
 #include <random>
-#include <vector>
 
 namespace rdma::isosurface {
 namespace {
-
-using Place = std::array<std::int32_t, 3>;
 
 Mesh surface_of(const Volume& volume, float value) {
   Mesh mesh;
@@ -34,7 +31,7 @@ double wedge(const Triangle& triangle) {
 
 // Each edge must be in two triangles, once in each direction.
 void expect_closed(const Mesh& mesh) {
-  std::map<std::pair<Place, Place>, int> edges;
+  std::map<std::pair<Index, Index>, int> edges;
   for (const Triangle& triangle : mesh)
     for (std::size_t i = 0; i < 3; ++i)
       ++edges[{triangle[i].place, triangle[(i + 1) % 3].place}];
@@ -60,13 +57,12 @@ TEST(Tetrahedra, ABallIsClosedAndAsLargeAsItIs) {
 TEST(Tetrahedra, NormalsPointAwayFromTheBall) {
   for (const Triangle& triangle : surface_of(make_field("ball", {17, 17, 17}), 0.5F)) {
     for (const Vertex& vertex : triangle) {
-      std::array<double, 3> out{};
       double length = 0;
       double along = 0;
       for (std::size_t axis = 0; axis < 3; ++axis) {
-        out[axis] = static_cast<double>(vertex.place[axis]) / kPlaces - 8;
-        length += out[axis] * out[axis];
-        along += out[axis] * vertex.normal[axis];
+        const double out = static_cast<double>(vertex.place[axis]) / kPlaces - 8;
+        length += out * out;
+        along += out * vertex.normal[axis];
       }
       EXPECT_GT(along / std::sqrt(length) / 32767, 0.97);
     }
@@ -79,10 +75,9 @@ Volume any_samples(const std::vector<float>& choices, std::mt19937& random) {
   volume.grid.points = {8, 9, 10};
   volume.brick.box = volume.grid.all();
   volume.brick.samples.assign(volume.brick.box.count(), choices[0]);
-  for (std::int32_t z = 1; z < 9; ++z)
-    for (std::int32_t y = 1; y < 8; ++y)
-      for (std::int32_t x = 1; x < 7; ++x)
-        volume.brick.samples[volume.brick.offset(x, y, z)] = choices[random() % choices.size()];
+  for_each({{1, 1, 1}, {7, 8, 9}}, [&](const Index& at) {
+    volume.brick.samples[volume.brick.offset(at)] = choices[random() % choices.size()];
+  });
   return volume;
 }
 

@@ -3,15 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <future>
-#include <iostream>
 #include <list>
-#include <string>
-#include <system_error>
-#include <utility>
-
-#include "failure.h"
 
 namespace rdma::isosurface {
 namespace {
@@ -43,18 +36,14 @@ void serve_one(const Volume& volume, std::int32_t edge, std::unique_ptr<Link> li
 }  // namespace
 
 void answer(const Volume& volume, std::int32_t edge, Outlet& out) {
-  const std::size_t largest =
-      bytes_of_samples(static_cast<std::size_t>(edge) * static_cast<std::size_t>(edge) *
-                       static_cast<std::size_t>(edge));
-  if (largest > out.capacity())
-    throw Failure(Cause::kInput, "blocks of " + std::to_string(edge) + " points are " +
-                                     std::to_string(largest) + " bytes, and the viewer takes " +
-                                     std::to_string(out.capacity()) +
-                                     ": give it a larger --slot, or serve with a smaller --block");
+  const std::size_t largest = bytes_of_samples(Box{{}, {edge, edge, edge}}.count());
+  refuse_if(largest > out.capacity(), Cause::kInput, "blocks of ", edge, " points are ", largest,
+            " bytes, and the viewer takes ", out.capacity(),
+            ": give it a larger --slot, or serve with a smaller --block");
   out.send(Kind::kGrid, Opening{volume.grid, 0});
   while (const auto question = out.question()) {
-    if (question->points.empty() || !volume.grid.all().contains(question->points))
-      throw Failure(Cause::kProtocol, "the viewer asked for points outside the volume");
+    refuse_if(question->points.empty() || !volume.grid.all().contains(question->points),
+              Cause::kProtocol, "the viewer asked for points outside the volume");
     for (const Box& box : blocks_around(volume.grid, question->points, edge))
       out.send(Kind::kBrick, cut(volume.brick, box));
     out.send(Kind::kEnd);
@@ -62,8 +51,7 @@ void answer(const Volume& volume, std::int32_t edge, Outlet& out) {
 }
 
 void serve(const Volume& volume, std::int32_t edge, const Wiring& wiring, const Address& address) {
-  const auto listener =
-      Listener::listen(wiring.transport, address, settings_for(Ring::kMostSlots, wiring.patience));
+  const auto listener = Listener::listen(wiring.transport, address, settings_for(wiring.patience));
   std::cerr << "isosurface: serves viewers at " + listener->address().text() + '\n';
   std::list<std::future<void>> visits;
   for (;;) {
@@ -103,15 +91,13 @@ Volume window_of(const Volume& whole, const Box& window) {
   return part;
 }
 
-Viewer::Viewer(Inlet& in, const Moves& moves) : in_(in), moves_(moves) {
+Viewer::Viewer(Inlet& in, const Moves& moves) : in_(in), moves_(moves), step_(moves.step) {
   grid_ = unpack_opening(in_.next(Kind::kGrid)).grid;
   const std::int32_t edge = moves_.window;
   window_.box = Box{{}, {edge, edge, edge}}.common(grid_.all());
-  if (window_.box.size()[0] + moves_.step > grid_.points[0])
-    throw Failure(Cause::kInput, "a window of " + std::to_string(edge) + " points can't move by " +
-                                     std::to_string(moves_.step) + " in a volume of " +
-                                     std::to_string(grid_.points[0]) +
-                                     ": give a smaller --window or --step");
+  refuse_if(window_.box.size()[0] + moves_.step > grid_.points[0], Cause::kInput, "a window of ",
+            edge, " points can't move by ", moves_.step, " in a volume of ", grid_.points[0],
+            ": give a smaller --window or --step");
   window_.samples.resize(window_.box.count());
   Measured first;
   fetch(window_.box, first);
@@ -126,18 +112,17 @@ void Viewer::fetch(const Box& points, Measured& measured) {
     measured.bytes += chunk.payload.size();
     if (chunk.kind == Kind::kEnd)
       break;
-    if (chunk.kind != Kind::kBrick)
-      throw Failure(Cause::kProtocol, "the server sent something that is no brick");
+    refuse_if(chunk.kind != Kind::kBrick, Cause::kProtocol,
+              "the server sent something that is no brick");
     const Brick brick = unpack_brick(grid_, chunk.payload);
     const std::size_t asked = brick.box.common(points).count();
-    if (asked == 0 || asked > points.count() - got)
-      throw Failure(Cause::kProtocol, "the server sent points that were not asked for, or twice");
+    refuse_if(asked == 0 || asked > points.count() - got, Cause::kProtocol,
+              "the server sent points that were not asked for, or twice");
     got += asked;
     paste(brick, window_);
   }
-  if (got != points.count())
-    throw Failure(Cause::kProtocol, "the server sent " + std::to_string(got) + " of " +
-                                        std::to_string(points.count()) + " points asked for");
+  refuse_if(got != points.count(), Cause::kProtocol, "the server sent ", got, " of ",
+            points.count(), " points asked for");
 }
 
 Measured Viewer::move() {
@@ -147,26 +132,23 @@ Measured Viewer::move() {
   for (std::int32_t i = 0; i < moves_.count; ++i) {
     const auto asked = Clock::now();
     const Box old = window_.box;
-    if (old.begin[0] + direction_ * moves_.step < 0 ||
-        old.end[0] + direction_ * moves_.step > grid_.points[0])
-      direction_ = -direction_;
+    if (old.begin[0] + step_ < 0 || old.end[0] + step_ > grid_.points[0])
+      step_ = -step_;
     Box next = old;
-    next.begin[0] += direction_ * moves_.step;
-    next.end[0] += direction_ * moves_.step;
+    next.begin[0] += step_;
+    next.end[0] += step_;
     Brick moved{next, std::vector<float>(next.count())};
     paste(window_, moved);
     window_ = std::move(moved);
 
     Box fresh = next;
-    if (moves_.update == Update::kPartial && direction_ > 0)
+    if (moves_.update == Update::kPartial && step_ > 0)
       fresh.begin[0] = std::max(next.begin[0], old.end[0]);
     else if (moves_.update == Update::kPartial)
       fresh.end[0] = std::min(next.end[0], old.begin[0]);
     fetch(fresh, measured);
-    if (moves_.draw) {
-      const Volume volume = seen();
-      render(volume, moves_.value, Grid::kMostPoints, moves_.view, nullptr);
-    }
+    if (moves_.draw)
+      render(seen(), moves_.value, Grid::kMostPoints, moves_.view, nullptr);
     measured.responses.push_back(Clock::now() - asked);
     progress.step();
   }

@@ -3,10 +3,6 @@
 // for, and measures how long each update takes.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
-#include <vector>
-
 #include "filters.h"
 
 namespace rdma::isosurface {
@@ -71,7 +67,7 @@ class Viewer {
   Moves moves_;
   Grid grid_;
   Brick window_;
-  std::int32_t direction_ = 1;
+  std::int32_t step_;  // along x
 };
 
 }  // namespace rdma::isosurface

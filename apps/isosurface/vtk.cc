@@ -2,23 +2,15 @@
 #include "vtk.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
 #include <map>
-#include <sstream>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "bytes.h"
-#include "failure.h"
 #include "new_file.h"
 
 namespace rdma::isosurface {
@@ -64,13 +56,11 @@ std::string shown(std::string_view text) {
 
 class Reader {
  public:
-  explicit Reader(std::string name) : name_(std::move(name)), file_(name_, std::ios::binary) {
-    if (!file_)
-      throw Failure(Cause::kInput, name_ + " can't be read: " + std::strerror(errno) +
-                                       "; 'isosurface generate' makes a volume to try with");
+  explicit Reader(const std::string& name) : name_(name), file_(name, std::ios::binary) {
+    refuse_if(!file_, Cause::kInput, name, " can't be read: ", std::strerror(errno),
+              "; 'isosurface generate' makes a volume to try with");
     std::error_code unknown;
-    if (std::filesystem::is_directory(name_, unknown))
-      fail("is a directory, not a volume");
+    fail_if(std::filesystem::is_directory(name, unknown), "is a directory, not a volume");
   }
 
   Volume read() {
@@ -78,40 +68,37 @@ class Reader {
     volume_.grid.check();
     volume_.brick.box = volume_.grid.all();
     const std::size_t count = volume_.brick.box.count();
-    if (declared_ != count)
-      fail("POINT_DATA says " + std::to_string(declared_) + " samples, but DIMENSIONS make " +
-           std::to_string(count));
+    fail_if(declared_ != count, "POINT_DATA says ", declared_, " samples, but DIMENSIONS make ",
+            count);
     volume_.brick.samples.reserve(count);
     if (binary_)
       binary(count);
     else
       ascii(count);
+    fail_if(volume_.brick.samples.size() < count, "ends after ", volume_.brick.samples.size(),
+            " of ", count, " samples; the file is cut off");
     for (std::size_t i = 0; i < count; ++i)
-      if (!std::isfinite(volume_.brick.samples[i]))
-        fail("sample " + std::to_string(i) +
-             " is no number, or too large for 32 bits; a surface needs finite samples");
+      fail_if(!std::isfinite(volume_.brick.samples[i]), "sample ", i,
+              " is no number, or too large for 32 bits; a surface needs finite samples");
     return std::move(volume_);
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Failure(Cause::kInput, name_ + ": " + what);
+  template <typename... Parts>
+  void fail_if(bool wrong, const Parts&... what) const {
+    refuse_if(wrong, Cause::kInput, name_, ": ", what...);
   }
 
   // The next line, without its end. A line that is too long is no header.
   std::string line(const char* wanted) {
-    std::string text;
-    for (int letter = file_.get(); letter != '\n'; letter = file_.get()) {
-      if (letter == std::char_traits<char>::eof())
-        fail(std::string("ends where ") + wanted + " should be");
-      if (text.size() == kLongestLine)
-        fail("has a line of more than " + std::to_string(kLongestLine) + " letters where " +
-             wanted + " should be");
-      text += static_cast<char>(letter);
-    }
-    if (!text.empty() && text.back() == '\r')
-      text.pop_back();
-    return text;
+    std::string found;
+    for (char letter = 0; file_.get(letter) && letter != '\n'; found += letter)
+      fail_if(found.size() == kLongestLine, "has a line of more than ", kLongestLine,
+              " letters where ", wanted, " should be");
+    fail_if(!file_, "ends where ", wanted, " should be");
+    if (!found.empty() && found.back() == '\r')
+      found.pop_back();
+    return found;
   }
 
   // The words of the next line that is not empty.
@@ -131,14 +118,13 @@ class Reader {
     const char* end = word.data() + word.size();
     const auto [stopped, error] = std::from_chars(word.data(), end, value);
     if (error != std::errc() || stopped != end)
-      fail(std::string(what) + " has " + shown(word) + " where a number should be");
+      fail_if(true, what, " has ", shown(word), " where a number should be");
     return value;
   }
 
   template <typename Number>
   std::array<Number, 3> three(const std::vector<std::string>& line, const char* what) const {
-    if (line.size() != 4)
-      fail(std::string(what) + " takes three numbers");
+    fail_if(line.size() != 4, what, " takes three numbers");
     return {number<Number>(line[1], what), number<Number>(line[2], what),
             number<Number>(line[3], what)};
   }
@@ -146,19 +132,18 @@ class Reader {
   void header() {
     constexpr std::string_view kFirst = "# vtk DataFile Version ";
     const std::string first = line("the line '# vtk DataFile Version 3.0'");
-    if (!first.starts_with(kFirst))
-      fail("is no VTK file of the legacy format: its first line is " + shown(first) +
-           ", not '# vtk DataFile Version ...'");
+    fail_if(!first.starts_with(kFirst), "is no VTK file of the legacy format: its first line is ",
+            shown(first), ", not '# vtk DataFile Version ...'");
     line("a title");
     const std::string encoding = lower(words("BINARY or ASCII")[0]);
-    if (encoding != "binary" && encoding != "ascii")
-      fail("its third line is " + shown(encoding) + ", not BINARY or ASCII");
     binary_ = encoding == "binary";
+    fail_if(!binary_ && encoding != "ascii", "its third line is ", shown(encoding),
+            ", not BINARY or ASCII");
     const auto dataset = words("DATASET");
-    if (lower(dataset[0]) != "dataset" || dataset.size() != 2)
-      fail("has " + shown(dataset[0]) + " where DATASET should be");
-    if (lower(dataset[1]) != "structured_points")
-      fail("holds " + shown(dataset[1]) + ", not STRUCTURED_POINTS");
+    fail_if(lower(dataset[0]) != "dataset" || dataset.size() != 2, "has ", shown(dataset[0]),
+            " where DATASET should be");
+    fail_if(lower(dataset[1]) != "structured_points", "holds ", shown(dataset[1]),
+            ", not STRUCTURED_POINTS");
     while (!attribute(words("POINT_DATA"))) {
     }
     scalars();
@@ -175,62 +160,46 @@ class Reader {
     } else if (word == "spacing" || word == "aspect_ratio") {
       volume_.grid.spacing = three<double>(line, "SPACING");
     } else if (word == "point_data") {
-      if (!dimensions_)
-        fail("has POINT_DATA before DIMENSIONS");
-      if (line.size() != 2)
-        fail("POINT_DATA takes one number");
+      fail_if(!dimensions_, "has POINT_DATA before DIMENSIONS");
+      fail_if(line.size() != 2, "POINT_DATA takes one number");
       declared_ = number<std::size_t>(line[1], "POINT_DATA");
       return true;
     } else {
-      fail("has " + shown(line[0]) + " where DIMENSIONS, ORIGIN, SPACING or POINT_DATA should be");
+      fail_if(true, "has ", shown(line[0]),
+              " where DIMENSIONS, ORIGIN, SPACING or POINT_DATA should be");
     }
     return false;
   }
 
   void scalars() {
     const auto scalars = words("SCALARS");
-    if (lower(scalars[0]) != "scalars" || scalars.size() < 3 || scalars.size() > 4)
-      fail("has " + shown(scalars[0]) + " where 'SCALARS name type' should be");
-    if (scalars.size() == 4 && scalars[3] != "1")
-      fail("has " + shown(scalars[3]) + " values to a point; a surface is made from one");
+    fail_if(lower(scalars[0]) != "scalars" || scalars.size() < 3 || scalars.size() > 4, "has ",
+            shown(scalars[0]), " where 'SCALARS name type' should be");
+    fail_if(scalars.size() == 4 && scalars[3] != "1", "has ", shown(scalars.back()),
+            " values to a point; a surface is made from one");
     const std::string type = lower(scalars[2]);
     const auto* known = std::ranges::find(kTypes, type, &Type::name);
-    if (known == kTypes.end())
-      fail("its scalars are of type " + shown(scalars[2]) +
-           "; known are char, short, int, each also with unsigned_, float and double");
+    fail_if(known == kTypes.end(), "its scalars are of type ", shown(scalars[2]),
+            "; known are char, short, int, each also with unsigned_, float and double");
     type_ = *known;
     const auto table = words("LOOKUP_TABLE");
-    if (lower(table[0]) != "lookup_table")
-      fail("has " + shown(table[0]) + " where LOOKUP_TABLE should be");
-  }
-
-  [[noreturn]] void truncated(std::size_t found, std::size_t wanted) const {
-    fail("ends after " + std::to_string(found) + " of " + std::to_string(wanted) +
-         " samples; the file is cut off");
+    fail_if(lower(table[0]) != "lookup_table", "has ", shown(table[0]),
+            " where LOOKUP_TABLE should be");
   }
 
   void binary(std::size_t count) {
-    std::vector<std::byte> buffer((64U << 10) * type_.bytes);
-    for (std::size_t done = 0; done < count;) {
-      const std::size_t now = std::min(count - done, buffer.size() / type_.bytes);
-      file_.read(reinterpret_cast<char*>(buffer.data()),
-                 static_cast<std::streamsize>(now * type_.bytes));
-      const auto got = static_cast<std::size_t>(file_.gcount()) / type_.bytes;
-      for (std::size_t i = 0; i < got; ++i)
-        volume_.brick.samples.push_back(type_.sample(buffer.data() + i * type_.bytes));
-      done += got;
-      if (got < now)
-        truncated(done, count);
-    }
+    std::array<std::byte, sizeof(double)> number{};
+    const auto bytes = static_cast<std::streamsize>(type_.bytes);
+    while (volume_.brick.samples.size() < count &&
+           file_.read(reinterpret_cast<char*>(number.data()), bytes))
+      volume_.brick.samples.push_back(type_.sample(number.data()));
   }
 
   void ascii(std::size_t count) {
     std::string word;
-    while (volume_.brick.samples.size() < count) {
-      if (!(file_ >> std::setw(kLongestLine) >> word))
-        truncated(volume_.brick.samples.size(), count);
+    while (volume_.brick.samples.size() < count && file_ >> std::setw(kLongestLine) >> word) {
       if (word.size() == kLongestLine)
-        fail("has " + shown(word) + " where a number should be");
+        fail_if(true, "has ", shown(word), " where a number should be");
       volume_.brick.samples.push_back(static_cast<float>(number<double>(word, "the samples")));
     }
   }
@@ -280,10 +249,9 @@ void write_volume(const Volume& volume, const std::string& name, Encoding encodi
   const Grid& grid = volume.grid;
   NewFile file(name);
   write_head(file, "a volume by isosurface generate", encoding);
-  file.write("DATASET STRUCTURED_POINTS\nDIMENSIONS " + text_of(grid.points) + "\nORIGIN " +
-             text_of(grid.origin) + "\nSPACING " + text_of(grid.spacing) + "\nPOINT_DATA " +
-             text_of(volume.brick.samples.size()) +
-             "\nSCALARS value float 1\nLOOKUP_TABLE default\n");
+  file.write(text("DATASET STRUCTURED_POINTS\nDIMENSIONS ", text_of(grid.points), "\nORIGIN ",
+                  text_of(grid.origin), "\nSPACING ", text_of(grid.spacing), "\nPOINT_DATA ",
+                  volume.brick.samples.size(), "\nSCALARS value float 1\nLOOKUP_TABLE default\n"));
   for (const float sample : volume.brick.samples) {
     if (encoding == Encoding::kBinary)
       put(file, sample);
@@ -306,19 +274,19 @@ void write_surface(const Grid& grid, const Mesh& mesh, const std::string& name) 
 
   NewFile file(name);
   write_head(file, "a surface by isosurface render", Encoding::kBinary);
-  file.write("DATASET POLYDATA\nPOINTS " + text_of(vertices.size()) + " float\n");
+  file.write(text("DATASET POLYDATA\nPOINTS ", vertices.size(), " float\n"));
   for (const Vertex* vertex : vertices)
     for (std::size_t axis = 0; axis < 3; ++axis)
       put(file, static_cast<float>(grid.origin[axis] +
                                    grid.spacing[axis] * static_cast<double>(vertex->place[axis]) /
                                        kPlaces));
-  file.write("\nPOLYGONS " + text_of(mesh.size()) + ' ' + text_of(4 * mesh.size()) + '\n');
+  file.write(text("\nPOLYGONS ", mesh.size(), ' ', 4 * mesh.size(), '\n'));
   for (const Triangle& triangle : mesh) {
     put(file, std::int32_t{3});
     for (const Vertex& vertex : triangle)
       put(file, numbers.at(vertex.place));
   }
-  file.write("\nPOINT_DATA " + text_of(vertices.size()) + "\nNORMALS normals float\n");
+  file.write(text("\nPOINT_DATA ", vertices.size(), "\nNORMALS normals float\n"));
   for (const Vertex* vertex : vertices)
     for (const std::int16_t part : vertex->normal)
       put(file, static_cast<float>(part) / 32767);

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "tetrahedra.h"
 #include "temporary.h"
 
 namespace rdma::isosurface {
