@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Bodies that pull each other, by Barnes and Hut. Each host has some bodies and makes the tree of
 // all. Bodies are taken in bunches, under a lock: a host that has done its own helps the others.
-#include <algorithm>
-#include <optional>
-
-#include "failure.h"
 #include "options.h"
 
 namespace rdma::sharedmemory {
@@ -21,10 +17,9 @@ class Barnes : public Kernel {
  public:
   Barnes(Layout& layout, int hosts, const Options& options)
       : count_(options.size), steps_(options.steps), seed_(options.seed) {
-    if (count_ < static_cast<std::size_t>(hosts) || count_ > kMostBodies)
-      throw Failure(Cause::kInput,
-                    "barnes: --size is a number of bodies from " + std::to_string(hosts) + " to " +
-                        std::to_string(kMostBodies) + ", not " + std::to_string(count_));
+    refuse_if(count_ < static_cast<std::size_t>(hosts) || count_ > kMostBodies, Cause::kInput,
+              "barnes: --size is a number of bodies from ", hosts, " to ", kMostBodies, ", not ",
+              count_);
     const std::size_t most = Part::most(count_, hosts);
     bodies_ = layout.map<Body>(most);
     accelerations_ = layout.map<Vector>(most);
@@ -63,17 +58,13 @@ class Barnes : public Kernel {
     Result result = Result::with_room<double>(count_ * kNumbers + 1);
     read_all(world);
     result.put(0, world.of(all_));
-    world.read(0, pulls_.all(), word_.all());
-    world.fence();
-    double pulls = static_cast<double>(word(world));
+    world.fetch(0, pulls_.all(), word_.all());
+    double pulls = static_cast<double>(world.of(word_)[0]);
     result.put(count_ * kNumbers, std::span(&pulls, 1));
     return result;
   }
 
  private:
-  // The word of another host that is worked on here.
-  std::uint64_t& word(World& world) const { return world.of(word_)[0]; }
-
   void read_all(World& world) {
     for (int step = 0; step < world.hosts(); ++step) {
       const int host = world.host_after(step);
@@ -85,17 +76,13 @@ class Barnes : public Kernel {
 
   // Takes the next bunch of a host's bodies; its number, if one is left.
   std::optional<std::size_t> take(World& world, int host) {
-    world.lock(host, kNextLock);
-    world.read(host, next_.all(), word_.all());
-    world.fence();
-    const std::size_t taken = word(world);
-    const bool some = taken < (world.part(count_, host).size() + kBunch - 1) / kBunch;
-    if (some) {
-      word(world) = taken + 1;
-      world.write(host, word_.all(), next_.all());
-    }
-    world.unlock(host, kNextLock);
-    return some ? std::optional(taken) : std::nullopt;
+    std::optional<std::size_t> taken;
+    world.update(host, kNextLock, next_.all(), word_, [&](std::uint64_t& next) {
+      if (next < (world.part(count_, host).size() + kBunch - 1) / kBunch)
+        taken = next++;
+      return taken.has_value();
+    });
+    return taken;
   }
 
   // Computes accelerations until nobody's bodies are left, and adds the pulls to host 0's sum.
@@ -114,12 +101,10 @@ class Barnes : public Kernel {
         world.write(host, results, accelerations_.at(first, some));
       }
     }
-    world.lock(0, kPullsLock);
-    world.read(0, pulls_.all(), word_.all());
-    world.fence();
-    word(world) += pulls;
-    world.write(0, word_.all(), pulls_.all());
-    world.unlock(0, kPullsLock);
+    world.update(0, kPullsLock, pulls_.all(), word_, [&](std::uint64_t& sum) {
+      sum += pulls;
+      return true;
+    });
   }
 
   void move(World& world) {
@@ -139,7 +124,7 @@ class Barnes : public Kernel {
   Array<Vector> accelerations_;  // of this host's, by the hosts that took them
   Array<std::uint64_t> next_;    // the first of this host's bunches that nobody took
   Array<std::uint64_t> pulls_;   // on host 0: the sum of all
-  Array<std::uint64_t> word_;
+  Array<std::uint64_t> word_;    // where a word of another host is worked on
   Array<Body> all_;
   Array<Vector> results_;  // as `all_`, on their way
   std::vector<Vector> speeds_;

@@ -2,12 +2,9 @@
 // FFT of n = m * m complex points as an m by m matrix, in six steps: transpose, transform the rows,
 // multiply by roots of unity, transpose, transform the rows, transpose. Each host has some rows;
 // only transposing moves data, from each host to each.
-#include <array>
 #include <bit>
 #include <numbers>
-#include <utility>
 
-#include "failure.h"
 #include "options.h"
 
 namespace rdma::sharedmemory {
@@ -26,13 +23,11 @@ Complex product(Complex a, Complex b) {
 // A power of 4, with a row for each host at least.
 std::size_t side_of(std::size_t points, int hosts) {
   const int bits = std::countr_zero(points);
-  if (!std::has_single_bit(points) || bits % 2 != 0)
-    throw Failure(Cause::kInput, "fft: --size is a number of points that is a power of 4, not " +
-                                     std::to_string(points));
+  refuse_if(!std::has_single_bit(points) || bits % 2 != 0, Cause::kInput,
+            "fft: --size is a number of points that is a power of 4, not ", points);
   const std::size_t side = std::size_t{1} << (bits / 2);
-  if (side < static_cast<std::size_t>(hosts))
-    throw Failure(Cause::kInput,
-                  "fft: --size " + std::to_string(points) + " has less than a row for each host");
+  refuse_if(side < static_cast<std::size_t>(hosts), Cause::kInput, "fft: --size ", points,
+            " has less than a row for each host");
   return side;
 }
 
@@ -78,8 +73,7 @@ class Fft : public Kernel {
     for (int host = 0; host < world.hosts(); ++host) {
       const Part part = world.part(side_, host);
       const auto rows = inbox_.at(0, part.size() * side_);
-      world.read(host, matrix_.at(0, rows.count), rows);
-      world.fence();
+      world.fetch(host, matrix_.at(0, rows.count), rows);
       result.put(part.first * side_, world.of(rows));
     }
     result.element = sizeof(double);

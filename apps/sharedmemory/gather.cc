@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 // How the hosts find each other: the part of Peers that runs once.
-#include <algorithm>
-#include <array>
 #include <cstdio>
 #include <list>
-#include <string_view>
 #include <thread>
-#include <utility>
 
-#include "bytes.h"
-#include "failure.h"
 #include "peers.h"
+#include "share.h"
 
 namespace rdma::sharedmemory {
 namespace {
@@ -91,8 +86,7 @@ Peers::Peers(Gathering gathering, std::span<std::byte> share)
 }
 
 std::string Peers::described(int host) const {
-  return "host " + std::to_string(host) + " (" +
-         gathering_.hosts[static_cast<std::size_t>(host)].text() + ")";
+  return text("host ", host, " (", gathering_.hosts[static_cast<std::size_t>(host)].text(), ")");
 }
 
 void Peers::greet(Peer& peer) const {
@@ -103,12 +97,11 @@ void Peers::greet(Peer& peer) const {
 }
 
 void Peers::compare(int host, const Greeting& greeting) const {
-  if (greeting.task != gathering_.task || greeting.hosts != peers_.size() ||
-      greeting.share.length != share_.size())
-    throw Failure(Cause::kInput, described(host) + " runs '" + greeting.task + "' on " +
-                                     std::to_string(greeting.hosts) + " hosts, this host '" +
-                                     gathering_.task + "' on " + std::to_string(hosts()) +
-                                     ". Start all hosts with the same options but --rank");
+  refuse_if(greeting.task != gathering_.task || greeting.hosts != peers_.size() ||
+                greeting.share.length != share_.size(),
+            Cause::kInput, described(host), " runs '", greeting.task, "' on ", greeting.hosts,
+            " hosts, this host '", gathering_.task, "' on ", hosts(),
+            ". Start all hosts with the same options but --rank");
 }
 
 void Peers::connect_to(int host) {
@@ -137,12 +130,10 @@ void Peers::connect_to(int host) {
   }
   greet(other);
   const auto answer = other.link->receive(std::max(until(end_), kGreeting));
-  if (!answer)
-    throw Failure(Cause::kTimeout, described(host) + " does not answer");
+  refuse_if(!answer, Cause::kTimeout, described(host), " does not answer");
   const Greeting greeting = Greeting::from_bytes(answer->message);
-  if (greeting.host != static_cast<std::uint32_t>(host))
-    throw Failure(Cause::kInput,
-                  described(host) + " was started with --rank " + std::to_string(greeting.host));
+  refuse_if(greeting.host != static_cast<std::uint32_t>(host), Cause::kInput, described(host),
+            " was started with --rank ", greeting.host);
   compare(host, greeting);
   other.theirs = greeting.share;
 }
@@ -157,10 +148,8 @@ void Peers::accept_all(Listener& listener) {
   bool said = false;
   std::string missing;
   while (!(missing = who_is_missing()).empty()) {
-    if (until(end_).count() == 0)
-      throw Failure(Cause::kTimeout, missing +
-                                         " did not come. Start the program there with the "
-                                         "same options and its own --rank");
+    refuse_if(until(end_).count() == 0, Cause::kTimeout, missing,
+              " did not come. Start the program there with the same options and its own --rank");
     if (!said && until(quiet).count() == 0) {
       say_waiting(missing);
       said = true;
@@ -210,9 +199,9 @@ Peers::Answer Peers::hear(Peer& candidate) {
   if (!greeting)
     return Answer::kStranger;
   const auto host = static_cast<int>(greeting->host);
-  if (greeting->host >= peers_.size() || host <= rank() || peer(host).link)
-    throw Failure(Cause::kInput, "a second host came as --rank " + std::to_string(greeting->host) +
-                                     ". Give each host a number of its own, from 0 on");
+  refuse_if(greeting->host >= peers_.size() || host <= rank() || peer(host).link, Cause::kInput,
+            "a second host came as --rank ", greeting->host,
+            ". Give each host a number of its own, from 0 on");
   // Compared even if it has gone: a host that finds a difference leaves at once.
   compare(host, *greeting);
   if (gone)

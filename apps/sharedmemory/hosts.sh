@@ -4,7 +4,7 @@
 # Functions for scripts that run this program in a lab, on hosts of their own. Source it after
 # scripts/lab/hosts.sh:
 #
-#     make_hosts 4 1 rdma        # namespaces H0 to H3 on one wire, each with Weft
+#     make_hosts 4 1             # namespaces H0 to H3 on one wire, each with Weft
 #     ranks 4 rdma 60 fft        # the program on each; what host 2 said is in /run/rank.2
 #
 #        H0: 10.0.0.1 eth0 ─┐                 ┌─ eth0 10.0.0.3 :H2

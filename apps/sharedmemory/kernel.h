@@ -3,11 +3,6 @@
 #pragma once
 
 #include <complex>
-#include <cstddef>
-#include <cstring>
-#include <memory>
-#include <span>
-#include <vector>
 
 #include "octree.h"
 #include "world.h"
@@ -41,8 +36,6 @@ struct Result {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  Kernel(const Kernel&) = delete;
-  Kernel& operator=(const Kernel&) = delete;
 
   // Makes this host's part of the input. A barrier follows.
   virtual void fill(World& world) = 0;
@@ -50,9 +43,6 @@ class Kernel {
   virtual void run(World& world) = 0;
   // Collects the result from all hosts. One host does it, while the others wait at a barrier.
   virtual Result gather(World& world) = 0;
-
- protected:
-  Kernel() = default;
 };
 
 // Each maps a kernel's arrays in a layout, the same on every host. Throws Failure (kInput) for a

@@ -3,7 +3,6 @@
 // bit.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // LU factorisation of a dense matrix, block by block and without pivots. Blocks are dealt out to
 // the hosts in two dimensions; a host reads the blocks of the others that its own need.
-#include "failure.h"
 #include "options.h"
 
 namespace rdma::sharedmemory {
@@ -9,9 +8,8 @@ namespace {
 
 // Blocks in a row.
 std::size_t count_of(std::size_t size, std::size_t block) {
-  if (block == 0 || size == 0 || size % block != 0)
-    throw Failure(Cause::kInput, "lu: --size " + std::to_string(size) +
-                                     " is no multiple of --block " + std::to_string(block));
+  refuse_if(block == 0 || size == 0 || size % block != 0, Cause::kInput, "lu: --size ", size,
+            " is no multiple of --block ", block);
   return size / block;
 }
 

@@ -2,13 +2,10 @@
 // What an ocean model spends its time on: Poisson's equation on a square, by several grids of which
 // each has half the cells a side, and red-black Gauss-Seidel on each. Each host has some rows; its
 // first and last go to its neighbours after each half sweep. Small grids are host 0's alone.
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <numbers>
 
-#include "failure.h"
 #include "options.h"
 
 namespace rdma::sharedmemory {
@@ -29,12 +26,12 @@ constexpr std::array<Wave, 3> kWaves{{{1, 1}, {3, 2}, {5, 4}}};
 // The sum over all waves of their height times weight(wave).
 template <typename Weight>
 double waves(std::uint64_t seed, double x, double y, Weight weight) {
+  using std::numbers::pi;
   double sum = 0;
   for (std::size_t i = 0; i < kWaves.size(); ++i) {
-    const Wave& wave = kWaves[i];
-    sum += (random_unit(seed, i) + 0.5) * weight(wave) *
-           std::sin(wave.across * std::numbers::pi * x) *
-           std::sin(wave.down * std::numbers::pi * y);
+    const auto [across, down] = kWaves[i];
+    sum += (random_unit(seed, i) + 0.5) * weight(kWaves[i]) * std::sin(across * pi * x) *
+           std::sin(down * pi * y);
   }
   return sum;
 }
@@ -82,11 +79,9 @@ class Ocean : public Kernel {
       : cycles_(options.steps), seed_(options.seed) {
     const std::size_t cells = options.size;
     const auto least = 2 * kRowsEach * static_cast<std::size_t>(hosts);
-    if (!std::has_single_bit(cells) || cells < least || cells > kMostCells)
-      throw Failure(Cause::kInput,
-                    "ocean: --size is a number of cells a side that is a power of 2 from " +
-                        std::to_string(std::bit_ceil(least)) + " to " + std::to_string(kMostCells) +
-                        ", not " + std::to_string(cells));
+    refuse_if(!std::has_single_bit(cells) || cells < least || cells > kMostCells, Cause::kInput,
+              "ocean: --size is a number of cells a side that is a power of 2 from ",
+              std::bit_ceil(least), " to ", kMostCells, ", not ", cells);
     for (std::size_t side = cells; side > 1; side /= 2) {
       Grid grid;
       grid.inner = side - 1;
@@ -127,13 +122,11 @@ class Ocean : public Kernel {
     Result result = Result::with_room<double>(grid.inner * grid.inner + cycles_);
     const auto scratch = rows_.at(0, grid.width());
     for (std::size_t i = 1; i <= grid.inner; ++i) {
-      world.read(grid.owner(i), grid.place(grid.values, grid.owner(i), i), scratch);
-      world.fence();
+      world.fetch(grid.owner(i), grid.place(grid.values, grid.owner(i), i), scratch);
       result.put((i - 1) * grid.inner, world.of(scratch).subspan(1, grid.inner));
     }
     for (std::size_t i = 0; i < cycles_; ++i) {
-      world.read(0, worst_.at(i, 1), number_.all());
-      world.fence();
+      world.fetch(0, worst_.at(i, 1), number_.all());
       result.put(grid.inner * grid.inner + i, world.of(number_));
     }
     return result;
@@ -282,15 +275,11 @@ class Ocean : public Kernel {
 
   void note_worst(World& world, std::size_t cycle) {
     const double worst = compute_residual(world, grids_.front());
-    world.lock(0, kWorstLock);
-    world.read(0, worst_.at(cycle, 1), number_.all());
-    world.fence();
-    double& number = world.of(number_)[0];
-    if (worst > number) {
+    world.update(0, kWorstLock, worst_.at(cycle, 1), number_, [&](double& number) {
+      const bool worse = worst > number;
       number = worst;
-      world.write(0, number_.all(), worst_.at(cycle, 1));
-    }
-    world.unlock(0, kWorstLock);
+      return worse;
+    });
   }
 
   std::size_t cycles_;

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "options.h"
 
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <set>
-
-#include "failure.h"
 
 namespace rdma::sharedmemory {
 namespace {
@@ -25,9 +21,8 @@ constexpr std::array<Known, 5> kKnown{{{"fft", 65536, make_fft},
 
 const Known& find(std::string_view name) {
   const auto* const found = std::ranges::find(kKnown, name, &Known::name);
-  if (found == kKnown.end())
-    throw Failure(Cause::kInput, "there is no kernel '" + std::string(name) +
-                                     "'; there are fft, lu, radix, barnes and ocean");
+  refuse_if(found == kKnown.end(), Cause::kInput, "there is no kernel '", name,
+            "'; there are fft, lu, radix, barnes and ocean");
   return *found;
 }
 
@@ -36,11 +31,10 @@ std::vector<Address> addresses(std::string_view text) {
   for (;;) {
     const auto comma = text.find(',');
     found.push_back(Address::parse(text.substr(0, comma)));
-    if (found.back().host == "*" || found.back().port == 0)
-      throw Failure(Cause::kInput,
-                    "--hosts takes each host's own address and port, as in "
-                    "10.0.0.1:7000,10.0.0.2:7000, not '" +
-                        std::string(text.substr(0, comma)) + "'");
+    refuse_if(found.back().host == "*" || found.back().port == 0, Cause::kInput,
+              "--hosts takes each host's own address and port, as in "
+              "10.0.0.1:7000,10.0.0.2:7000, not '",
+              text.substr(0, comma), "'");
     if (comma == std::string_view::npos)
       return found;
     text.remove_prefix(comma + 1);
@@ -51,22 +45,19 @@ std::vector<Address> addresses(std::string_view text) {
 constexpr std::size_t kMostSize = std::size_t{1} << 32;
 
 void check_hosts(const Options& options) {
-  if (options.alone != options.hosts.empty())
-    throw Failure(Cause::kInput, "give either --alone, or --hosts and --rank");
+  refuse_if(options.alone != options.hosts.empty(), Cause::kInput,
+            "give either --alone, or --hosts and --rank");
   if (options.alone)
     return;
-  if (options.hosts.size() < 2 || options.hosts.size() > std::size_t{kMostHosts})
-    throw Failure(Cause::kInput, "--hosts takes 2 to " + std::to_string(kMostHosts) +
-                                     " addresses, not " + std::to_string(options.hosts.size()) +
-                                     "; one process by itself is --alone");
-  if (options.rank >= static_cast<int>(options.hosts.size()))
-    throw Failure(Cause::kInput, "--rank " + std::to_string(options.rank) + " is none of the " +
-                                     std::to_string(options.hosts.size()) +
-                                     " hosts, which count from 0");
+  const int count = options.host_count();
+  refuse_if(count < 2 || count > kMostHosts, Cause::kInput, "--hosts takes 2 to ", kMostHosts,
+            " addresses, not ", count, "; one process by itself is --alone");
+  refuse_if(options.rank >= count, Cause::kInput, "--rank ", options.rank, " is none of the ",
+            count, " hosts, which count from 0");
   std::set<std::string> names;
   for (const Address& each : options.hosts)
-    if (!names.insert(each.text()).second)
-      throw Failure(Cause::kInput, "--hosts names " + each.text() + " twice");
+    refuse_if(!names.insert(each.text()).second, Cause::kInput, "--hosts names ", each.text(),
+              " twice");
 }
 
 }  // namespace
@@ -107,9 +98,8 @@ void Options::read_from(CLI::App& app) {
 }
 
 std::string Options::task() const {
-  return kernel + " --size " + std::to_string(size) + " --steps " + std::to_string(steps) +
-         " --block " + std::to_string(block) + " --bits " + std::to_string(bits) + " --seed " +
-         std::to_string(seed) + (std::endian::native == std::endian::big ? ", big-endian" : "");
+  return text(kernel, " --size ", size, " --steps ", steps, " --block ", block, " --bits ", bits,
+              " --seed ", seed, std::endian::native == std::endian::big ? ", big-endian" : "");
 }
 
 std::unique_ptr<Kernel> Options::make(Layout& layout, int on_hosts) const {

@@ -3,10 +3,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <memory>
 
 #include "kernel.h"
-#include "link.h"
 
 namespace rdma::sharedmemory {
 

@@ -2,10 +2,6 @@
 #include "peers.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
-
-#include "failure.h"
 
 namespace rdma::sharedmemory {
 namespace {
@@ -34,50 +30,9 @@ std::string name(int host) {
 
 }  // namespace
 
-template <typename Request>
-auto Peers::ask(int host, const Request& request) {
-  try {
-    return request(peer(host));
-  } catch (const Failure& failure) {
-    if (failure.cause() == Cause::kInput)
-      throw;
-    lost(host, failure.what());
-  }
-}
-
-void Peers::write(int host, std::size_t from, std::size_t length, std::size_t to) {
-  ask(host, [&](const Peer& at) { at.link->write(*at.share, from, length, at.theirs, to); });
-}
-
-void Peers::read(int host, std::size_t from, std::size_t length, std::size_t into) {
-  ask(host, [&](const Peer& at) { at.link->read(*at.share, into, length, at.theirs, from); });
-}
-
-std::uint64_t Peers::fetch_add(int host, std::size_t offset, std::uint64_t add) {
-  return ask(host, [&](const Peer& at) { return at.link->fetch_add(at.theirs, offset, add); });
-}
-
-std::uint64_t Peers::compare_swap(int host, std::size_t offset, std::uint64_t expected,
-                                  std::uint64_t desired) {
-  return ask(host, [&](const Peer& at) {
-    return at.link->compare_swap(at.theirs, offset, expected, desired);
-  });
-}
-
-void Peers::signal(int host, Signal signal, std::size_t from, std::size_t length, std::size_t to) {
-  ask(host, [&](const Peer& at) {
-    at.link->write_notify(*at.share, from, length, at.theirs, to,
-                          static_cast<std::uint32_t>(signal));
-  });
-}
-
-void Peers::flush(int host) {
-  ask(host, [](const Peer& at) { at.link->flush(); });
-}
-
 int Peers::host_of(const Link* link) const {
-  const auto found = std::find_if(peers_.begin(), peers_.end(),
-                                  [&](const Peer& each) { return each.link.get() == link; });
+  const auto found =
+      std::ranges::find(peers_, link, [](const Peer& each) { return each.link.get(); });
   return static_cast<int>(found - peers_.begin());
 }
 

@@ -2,14 +2,6 @@
 // The other hosts: a link to each, with the share of each behind it, and what they tell this one.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "link.h"
 
 namespace rdma::sharedmemory {
@@ -51,16 +43,26 @@ class Peers {
   int rank() const { return gathering_.rank; }
   int hosts() const { return static_cast<int>(peers_.size()); }
 
-  // Requests to the share of another host; offsets and lengths are bytes of a share.
-  void write(int host, std::size_t from, std::size_t length, std::size_t to);
-  void read(int host, std::size_t from, std::size_t length, std::size_t into);
-  std::uint64_t fetch_add(int host, std::size_t offset, std::uint64_t add);
-  std::uint64_t compare_swap(int host, std::size_t offset, std::uint64_t expected,
-                             std::uint64_t desired);
-  // Writes, and has the peer's next take() count the signal when all written before is there.
-  void signal(int host, Signal signal, std::size_t from, std::size_t length, std::size_t to);
-  // Waits until this host's requests to one other are complete, as Link::flush does.
-  void flush(int host);
+  // Another host. The region, memory of the link, ends before the link does.
+  struct Peer {
+    std::unique_ptr<Link> link;
+    std::unique_ptr<Region> share;  // this host's, for that one
+    RemoteRegion theirs;
+    unsigned notifications = 0;
+    bool left = false;  // it said goodbye
+  };
+  // Runs a request to a host, of its Peer; a Failure of the link is that host's end. A notification
+  // has a Signal, which the peer's take() counts.
+  template <typename Request>
+  auto ask(int host, const Request& request) {
+    try {
+      return request(peer(host));
+    } catch (const Failure& failure) {
+      if (failure.cause() == Cause::kInput)
+        throw;
+      lost(host, failure.what());
+    }
+  }
 
   // Waits for news of any host, for so long at most, and counts them.
   void take(Limit limit);
@@ -74,15 +76,6 @@ class Peers {
   void leave();
 
  private:
-  // Region, memory of the link, ends before the link does.
-  struct Peer {
-    std::unique_ptr<Link> link;
-    std::unique_ptr<Region> share;
-    RemoteRegion theirs;
-    unsigned notifications = 0;
-    bool left = false;  // it said goodbye
-  };
-
   void connect_to(int host);
   void accept_all(Listener& listener);
   // The hosts that this one still waits for; empty if there are none.
@@ -96,9 +89,6 @@ class Peers {
   // A host with its address.
   std::string described(int host) const;
 
-  // Runs a request to a host; a Failure of the link is that host's end.
-  template <typename Request>
-  auto ask(int host, const Request& request);
   Peer& peer(int host) { return peers_[static_cast<std::size_t>(host)]; }
   int host_of(const Link* link) const;
   // What a host has sent, if something has come.

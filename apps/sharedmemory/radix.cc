@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 // Radix sort of 32-bit keys, digit by digit from the lowest. Each host has some of the places; in
 // each pass a host writes its keys to the places, on all hosts, that the digit gives them.
-#include <algorithm>
-#include <array>
 #include <numeric>
 
-#include "failure.h"
 #include "options.h"
 
 namespace rdma::sharedmemory {
@@ -21,12 +18,11 @@ class Radix : public Kernel {
         bits_(options.bits),
         digits_(std::size_t{1} << std::min(bits_, kMostBits)),
         seed_(options.seed) {
-    if (bits_ < 1 || bits_ > kMostBits)
-      throw Failure(Cause::kInput, "radix: --bits is 1 to 16, not " + std::to_string(bits_));
-    if (count_ < static_cast<std::size_t>(hosts) || count_ > UINT32_MAX)
-      throw Failure(Cause::kInput, "radix: --size " + std::to_string(count_) +
-                                       " is no number of keys from the number of hosts "
-                                       "to 4294967295");
+    refuse_if(bits_ < 1 || bits_ > kMostBits, Cause::kInput, "radix: --bits is 1 to 16, not ",
+              bits_);
+    refuse_if(count_ < static_cast<std::size_t>(hosts) || count_ > UINT32_MAX, Cause::kInput,
+              "radix: --size ", count_, " is no number of keys from the number of hosts to ",
+              UINT32_MAX);
     const std::size_t most = Part::most(count_, hosts);
     keys_ = {layout.map<std::uint32_t>(most), layout.map<std::uint32_t>(most)};
     sorted_ = layout.map<std::uint32_t>(most);
@@ -57,8 +53,7 @@ class Radix : public Kernel {
     for (int host = 0; host < world.hosts(); ++host) {
       const Part part = world.part(count_, host);
       const auto keys = sorted_.at(0, part.size());
-      world.read(host, from().at(0, keys.count), keys);
-      world.fence();
+      world.fetch(host, from().at(0, keys.count), keys);
       result.put(part.first, world.of(keys));
     }
     return result;
@@ -107,9 +102,8 @@ class Radix : public Kernel {
       }
       // A row of equal digits may reach over several hosts' places.
       std::size_t left = counts[digit];
-      if (to > count_ || left > count_ - to)
-        throw Failure(Cause::kProtocol,
-                      "another host counted more keys than there are; what it wrote is wrong");
+      refuse_if(to > count_ || left > count_ - to, Cause::kProtocol,
+                "another host counted more keys than there are; what it wrote is wrong");
       while (left > 0) {
         const int host = Part::owner(count_, world.hosts(), to);
         const Part part = world.part(count_, host);

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "run.h"
 
-#include <algorithm>
-
 #include "objects.h"
 
 namespace rdma::sharedmemory {
 namespace {
 
 [[noreturn]] void no_device(const Address& address) {
-  throw Failure(Cause::kDevice, "no RDMA device of this host has the address " + address.host +
-                                    ". Add one (rdma link add weft0 type weft netdev eth0), give "
-                                    "this host's own --rank, or use --transport tcp");
+  throw Failure(Cause::kDevice,
+                "no RDMA device of this host has the address " + address.host +
+                    ". Add one (rdma link add weft0 type weft netdev eth0), give this host's own "
+                    "--rank, or use --transport tcp");
 }
 
 }  // namespace
@@ -22,39 +21,32 @@ void check_device(const Address& address) {
   if (!channel && (errno == ENODEV || errno == ENOENT))
     no_device(address);
   rdma_cm_id* made = nullptr;
-  if (!channel || rdma_create_id(channel.get(), &made, nullptr, RDMA_PS_TCP) != 0) {
-    const std::string why = std::strerror(errno);
-    throw Failure(Cause::kDevice, "this host has no RDMA connections (rdma_cm): " + why +
-                                      ". Load the module rdma_ucm, or use --transport tcp");
-  }
+  const bool has_connections =
+      channel && rdma_create_id(channel.get(), &made, nullptr, RDMA_PS_TCP) == 0;
+  refuse_if(!has_connections, Cause::kDevice,
+            "this host has no RDMA connections (rdma_cm): ", std::strerror(errno),
+            ". Load the module rdma_ucm, or use --transport tcp");
   const Identifier id(made);
-  auto socket = address.resolve();
   // The device alone is asked for, so any port will do.
-  if (socket.get()->sa_family == AF_INET6)
-    reinterpret_cast<sockaddr_in6*>(socket.get())->sin6_port = 0;
-  else
-    reinterpret_cast<sockaddr_in*>(socket.get())->sin_port = 0;
+  auto socket = Address{address.host, 0}.resolve();
   if (rdma_bind_addr(id.get(), socket.get()) != 0 || id->verbs == nullptr)
     no_device(address);
   ibv_device_attr attributes{};
   if (ibv_query_device(id->verbs, &attributes) != 0)
     fail_errno("the RDMA device of " + address.host + " does not say what it can", Cause::kDevice);
-  if (attributes.atomic_cap != IBV_ATOMIC_GLOB)
-    throw Failure(Cause::kDevice, "the RDMA device of " + address.host +
-                                      " is not atomic to the processor (IBV_ATOMIC_GLOB), as locks "
-                                      "here need it. Use --transport tcp");
+  refuse_if(attributes.atomic_cap != IBV_ATOMIC_GLOB, Cause::kDevice, "the RDMA device of ",
+            address.host, " is not atomic to the processor (IBV_ATOMIC_GLOB), as locks here need ",
+            "it. Use --transport tcp");
 }
 
 std::string difference_of(const Result& result, const Result& reference) {
   if (result.bytes.size() != reference.bytes.size())
-    return std::to_string(result.bytes.size()) + " bytes, not " +
-           std::to_string(reference.bytes.size());
+    return text(result.bytes.size(), " bytes, not ", reference.bytes.size());
   const auto [at, other] = std::ranges::mismatch(result.bytes, reference.bytes);
   if (at == result.bytes.end())
     return {};
-  return "number " +
-         std::to_string(static_cast<std::size_t>(at - result.bytes.begin()) / result.element) +
-         " is another one";
+  const auto offset = static_cast<std::size_t>(at - result.bytes.begin());
+  return text("number ", offset / result.element, " is another one");
 }
 
 Outcome run(const Options& options, const Watch& watch) {

@@ -2,9 +2,6 @@
 // One run of a kernel on this host, from its input to the comparison of its result.
 #pragma once
 
-#include <optional>
-#include <string>
-
 #include "options.h"
 
 namespace rdma::sharedmemory {

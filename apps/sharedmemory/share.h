@@ -6,15 +6,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <span>
-#include <string>
+#include <sstream>
 #include <type_traits>
 
 #include "failure.h"
 
 namespace rdma::sharedmemory {
+
+// The parts in a row, as a stream would print them.
+template <typename... Parts>
+std::string text(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+template <typename... Parts>
+void refuse_if(bool wrong, Cause cause, const Parts&... why) {
+  if (wrong)
+    throw Failure(cause, text(why...));
+}
 
 // Some elements in a row of an array, on a host that is named beside it.
 template <typename T>
@@ -33,10 +46,8 @@ struct Array {
 
   // `length` elements from `first` on. Throws Failure (kInput) if the array has not so many.
   Slice<T> at(std::size_t first, std::size_t length) const {
-    if (first > count || length > count - first)
-      throw Failure(Cause::kInput, "elements " + std::to_string(first) + " to " +
-                                       std::to_string(first + length) + " of an array of " +
-                                       std::to_string(count));
+    refuse_if(first > count || length > count - first, Cause::kInput, "elements ", first, " to ",
+              first + length, " of an array of ", count);
     return {offset + first * sizeof(T), length};
   }
   Slice<T> all() const { return {offset, count}; }
@@ -54,8 +65,8 @@ class Layout {
   template <typename T>
   Array<T> map(std::size_t count) {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= kAlign);
-    if (count > (kMost - used_) / sizeof(T))
-      throw Failure(Cause::kInput, "a share of more than 64 GiB; choose a smaller size");
+    refuse_if(count > (kMost - used_) / sizeof(T), Cause::kInput,
+              "a share of more than 64 GiB; choose a smaller size");
     const Array<T> array{used_, count};
     used_ = (used_ + count * sizeof(T) + kAlign - 1) / kAlign * kAlign;
     return array;
@@ -120,9 +131,8 @@ class Share {
   explicit Share(std::size_t bytes)
       : size_((bytes + kPage) / kPage * kPage),
         memory_(static_cast<std::byte*>(std::aligned_alloc(kPage, size_)), std::free) {
-    if (!memory_)
-      throw Failure(Cause::kSystem, "no memory for a share of " + std::to_string(size_) +
-                                        " bytes; choose a smaller --size");
+    refuse_if(!memory_, Cause::kSystem, "no memory for a share of ", size_,
+              " bytes; choose a smaller --size");
     std::memset(memory_.get(), 0, size_);
   }
 

@@ -5,10 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <exception>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "socket.h"
 #include "world.h"

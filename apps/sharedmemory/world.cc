@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
-
-#include "failure.h"
 
 namespace rdma::sharedmemory {
 namespace {
@@ -19,14 +16,12 @@ constexpr Limit kLongestPause{8};
 }  // namespace
 
 void World::check_host(int host) const {
-  if (host < 0 || host >= hosts())
-    throw Failure(Cause::kProtocol, "there is no host " + std::to_string(host) +
-                                        "; what another host wrote is wrong");
+  refuse_if(host < 0 || host >= hosts(), Cause::kProtocol, "there is no host ", host,
+            "; what another host wrote is wrong");
 }
 
 std::size_t World::check(std::size_t from, std::size_t to) {
-  if (from != to)
-    throw Failure(Cause::kInput, std::to_string(from) + " bytes do not fit " + std::to_string(to));
+  refuse_if(from != to, Cause::kInput, from, " bytes do not fit ", to);
   return from;
 }
 
@@ -40,30 +35,28 @@ void World::move_bytes(bool writes, int host, std::size_t from, std::size_t leng
     std::memmove(share_.bytes().data() + to, share_.bytes().data() + from, length);
     return;
   }
-  if (writes)
-    peers_->write(host, from, length, to);
-  else
-    peers_->read(host, from, length, to);
+  peers_->ask(host, [&](const Peers::Peer& at) {
+    if (writes)
+      at.link->write(*at.share, from, length, at.theirs, to);
+    else
+      at.link->read(*at.share, to, length, at.theirs, from);
+  });
   traffic(host).requests = true;
   traffic(host).writes |= writes;
 }
 
-// A write is complete for its sender before it is in the peer's memory. A read that follows it
-// is answered when it is.
+// A read that follows a write is answered when the write is in the peer's memory.
 void World::fence() {
   const Times::Doing data(times_, Activity::kData);
   for (int host = 0; host < hosts(); ++host) {
     if (traffic(host).writes) {
       const auto proof = control_.proof.at(static_cast<std::size_t>(host), 1);
-      peers_->read(host, control_.arrived.offset, proof.bytes(), proof.offset);
-      traffic(host).requests = true;
+      move_bytes(false, host, control_.arrived.offset, proof.bytes(), proof.offset);
     }
   }
   for (int host = 0; host < hosts(); ++host) {
-    if (traffic(host).requests) {
-      peers_->flush(host);
-      traffic(host) = {};
-    }
+    settle(host);
+    traffic(host).writes = false;
   }
 }
 
@@ -71,14 +64,18 @@ void World::fence() {
 // serve TCP. They are atomic to the processor's own: see check_device().
 std::uint64_t World::fetch_add(int host, const Slice<std::uint64_t>& word, std::uint64_t add) {
   if (host != rank())
-    return peers_->fetch_add(host, word.offset, add);
+    return peers_->ask(host, [&](const Peers::Peer& at) {
+      return at.link->fetch_add(at.theirs, word.offset, add);
+    });
   return std::atomic_ref(of(word)[0]).fetch_add(add);
 }
 
 std::uint64_t World::compare_swap(int host, const Slice<std::uint64_t>& word,
                                   std::uint64_t expected, std::uint64_t desired) {
   if (host != rank())
-    return peers_->compare_swap(host, word.offset, expected, desired);
+    return peers_->ask(host, [&](const Peers::Peer& at) {
+      return at.link->compare_swap(at.theirs, word.offset, expected, desired);
+    });
   std::atomic_ref(of(word)[0]).compare_exchange_strong(expected, desired);
   return expected;
 }
@@ -86,7 +83,10 @@ std::uint64_t World::compare_swap(int host, const Slice<std::uint64_t>& word,
 void World::notify_bytes(int host, Signal signal, std::size_t from, std::size_t length,
                          std::size_t to) {
   check_host(host);
-  peers_->signal(host, signal, from, length, to);
+  peers_->ask(host, [&](const Peers::Peer& at) {
+    at.link->write_notify(*at.share, from, length, at.theirs, to,
+                          static_cast<std::uint32_t>(signal));
+  });
   traffic(host).requests = true;
   traffic(host).writes |= signal == Signal::kNotified;
 }
@@ -99,14 +99,12 @@ void World::await(int host) {
 
 void World::settle(int host) {
   const Times::Doing data(times_, Activity::kData);
-  if (traffic(host).requests) {
-    peers_->flush(host);
-    traffic(host).requests = false;
-  }
+  if (std::exchange(traffic(host).requests, false))
+    peers_->ask(host, [](const Peers::Peer& at) { at.link->flush(); });
 }
 
 // A host that comes adds one to a word of host 0. The one that makes it a multiple of the number of
-// hosts is the last, and notifies the others, so that nobody asks again and again.
+// hosts is the last, and notifies the others.
 void World::barrier() {
   fence();
   const Times::Doing waiting(times_, Activity::kWaiting);
@@ -124,7 +122,6 @@ void World::barrier() {
                  told.offset);
 }
 
-// The word of a lock is 0, or one more than the number of the host that has it.
 void World::lock(int home, std::size_t number) {
   const Times::Doing locks(times_, Activity::kLocks);
   const auto word = control_.locks.at(number * Control::kStride, 1);
@@ -142,8 +139,9 @@ void World::unlock(int home, std::size_t number) {
   fence();
   const Times::Doing locks(times_, Activity::kLocks);
   const auto mine = static_cast<std::uint64_t>(rank()) + 1;
-  if (compare_swap(home, control_.locks.at(number * Control::kStride, 1), mine, 0) != mine)
-    throw Failure(Cause::kInput, "a lock is given back that this host has not");
+  const auto word = control_.locks.at(number * Control::kStride, 1);
+  refuse_if(compare_swap(home, word, mine, 0) != mine, Cause::kInput,
+            "a lock is given back that this host has not");
 }
 
 }  // namespace rdma::sharedmemory

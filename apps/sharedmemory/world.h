@@ -15,11 +15,6 @@
 // host when it has taken a notification that was sent after, or has passed a barrier.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <span>
-#include <vector>
-
 #include "peers.h"
 #include "share.h"
 #include "times.h"
@@ -72,6 +67,12 @@ class World {
   // Waits until all that this host began is complete: what was read is here, and what was written
   // is in the memory of the other hosts.
   void fence();
+  // read(), and waits for it.
+  template <typename T>
+  void fetch(int host, const Slice<T>& from, const Slice<T>& into) {
+    read(host, from, into);
+    fence();
+  }
 
   // Atomic on one word of a host. Both return the value before, and wait for it.
   std::uint64_t fetch_add(int host, const Slice<std::uint64_t>& word, std::uint64_t add);
@@ -97,6 +98,17 @@ class World {
   void lock(int home, std::size_t number);
   // Gives it back. What this host wrote while it had the lock is there for the next one.
   void unlock(int home, std::size_t number);
+  // Has change() change a value of `home` under a lock of it; `here` is a place for it meanwhile.
+  // Unless change() returns true the value stays as it was.
+  template <typename T, typename Change>
+  void update(int home, std::size_t number, const Slice<T>& value, const Array<T>& here,
+              const Change& change) {
+    lock(home, number);
+    fetch(home, value, here.all());
+    if (change(of(here)[0]))
+      write(home, here.all(), value);
+    unlock(home, number);
+  }
 
   // Says how far the work is, where somebody set out to watch. `what` is one step of it.
   void progress(const char* what, std::size_t done, std::size_t of) const {

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <thread>
 
 #include "run.h"
 #include "together.h"
@@ -183,13 +180,17 @@ Peers meet(const std::vector<Address>& addresses, int rank, const std::string& t
   return {{Transport::kTcp, addresses, rank, task, patience}, share.bytes()};
 }
 
+void pause() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
 // Connects as soon as somebody listens.
 std::unique_ptr<Link> knock(const Address& address) {
-  for (;;) {
+  for (;; pause()) {
     try {
       return connect(Transport::kTcp, address, std::chrono::seconds(1));
     } catch (const Failure&) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      continue;
     }
   }
 }
@@ -204,25 +205,23 @@ TEST(PeersTest, another_task_is_refused_on_both_hosts) {
   EXPECT_TRUE(says(failures[1], "runs 'lu' on 2 hosts, this host 'fft'"));
 }
 
-// What a host says that is the only one of two to come.
-std::string said_alone(const std::vector<Address>& addresses, int rank) {
-  const Share share(100);
-  try {
-    meet(addresses, rank, "fft", share, std::chrono::seconds(1));
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return "";
+// A host that is the only one of two to come must say this of the other.
+void expect_alone_says(int rank, const std::string& what) {
+  const auto addresses = free_addresses(2);
+  const auto failures = each_in_a_thread(
+      1, [&](int) { meet(addresses, rank, "fft", Share(100), std::chrono::seconds(1)); });
+  const int other = 1 - rank;
+  EXPECT_TRUE(says(
+      failures[0],
+      text("host ", other, " (", addresses[static_cast<std::size_t>(other)].text(), ") ", what)));
 }
 
 TEST(PeersTest, a_host_that_does_not_come_is_named) {
-  const auto addresses = free_addresses(2);
-  EXPECT_TRUE(says(said_alone(addresses, 0), "host 1 (" + addresses[1].text() + ") did not come"));
+  expect_alone_says(0, "did not come");
 }
 
 TEST(PeersTest, a_host_that_is_not_there_is_named) {
-  const auto addresses = free_addresses(2);
-  EXPECT_TRUE(says(said_alone(addresses, 1), "host 0 (" + addresses[0].text() + ") is not there"));
+  expect_alone_says(1, "is not there");
 }
 
 TEST(PeersTest, a_stranger_is_passed_over) {
@@ -236,7 +235,7 @@ TEST(PeersTest, a_stranger_is_passed_over) {
       return;
     }
     while (rank == 1 && !knocked)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      pause();
     const Share share(100);
     meet(addresses, rank, "fft", share).leave();
   })));
@@ -250,7 +249,7 @@ TEST(PeersTest, a_silent_stranger_holds_nobody_up) {
   EXPECT_TRUE(all_well(each_in_a_thread(3, [&](int rank) {
     if (rank < 2) {
       while (rank == 1 && !knocked)
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        pause();
       const Share share(100);
       Peers peers = meet(addresses, rank, "fft", share, std::chrono::seconds(20));
       ++met;
@@ -260,18 +259,14 @@ TEST(PeersTest, a_silent_stranger_holds_nobody_up) {
     const auto link = knock(addresses[0]);
     knocked = true;
     while (met < 2 && Clock::now() - begin < std::chrono::seconds(15))
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      pause();
     EXPECT_LT(Clock::now() - begin, std::chrono::seconds(8));
   })));
 }
 
 TEST(DeviceTest, without_one_the_next_step_is_said) {
-  try {
-    check_device({"127.0.0.1", 7000});
-    FAIL() << "it has one";
-  } catch (const Failure& failure) {
-    EXPECT_TRUE(says(failure.what(), "rdma link add weft0 type weft"));
-  }
+  const auto said = each_in_a_thread(1, [](int) { check_device({"127.0.0.1", 7000}); });
+  EXPECT_TRUE(says(said[0], "rdma link add weft0 type weft"));
 }
 
 }  // namespace
