@@ -24,10 +24,8 @@ static void no_call(struct sk_buff *skb, struct ubuf_info *ubuf, bool uncopied)
 
 static const struct weft_ubuf_ops ubuf_ops = { .complete = no_call };
 
-static void bench_end(struct kunit *test, void *what)
+END_OF(bench_end, struct lent_bench *b)
 {
-	struct lent_bench *b = what;
-
 	weft_batch_drop(&b->batch);
 	put_page(b->page);
 }
@@ -38,8 +36,7 @@ static struct lent_bench *bench_new(struct kunit *test)
 
 	b->batch.lent = &b->lent;
 	weft_ubuf_init(&b->ubuf, &ubuf_ops);
-	b->page = alloc_page(GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, b->page);
+	b->page = must(test, alloc_page(GFP_KERNEL));
 	at_end(test, bench_end, b);
 	return b;
 }
@@ -56,10 +53,8 @@ static void lend(struct lent_bench *b, u32 offset, u32 len)
 }
 
 /* Bytes that lie together are one run; each run holds its page until it is taken back. */
-static void batch_runs(struct kunit *test)
+CASE_WITH(batch_runs, struct lent_bench *b, bench_new(test))
 {
-	struct lent_bench *b = bench_new(test);
-
 	lend(b, 0, 100);
 	lend(b, 100, 28);
 	KUNIT_EXPECT_EQ(test, b->lent.num, 1U);
@@ -75,15 +70,13 @@ static void batch_runs(struct kunit *test)
 }
 
 /* Copied bytes do not wait behind lent ones, nor lent ones behind copied ones. */
-static void batch_kinds(struct kunit *test)
+CASE_WITH(batch_kinds, struct lent_bench *b, bench_new(test))
 {
-	struct lent_bench *b = bench_new(test);
 	struct weft_chunk *c;
 
 	KUNIT_EXPECT_FALSE(test, weft_batch_is_full(&b->batch, true));
 	KUNIT_EXPECT_FALSE(test, weft_batch_is_full(&b->batch, false));
-	c = weft_chunk_room(&b->batch.chunks, 100, 100, NULL);
-	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(c));
+	c = must(test, weft_chunk_room(&b->batch.chunks, 100, 100, NULL));
 	c->fill = 100;
 	KUNIT_EXPECT_TRUE(test, weft_batch_is_full(&b->batch, true));
 	KUNIT_EXPECT_FALSE(test, weft_batch_is_full(&b->batch, false));
@@ -94,9 +87,8 @@ static void batch_kinds(struct kunit *test)
 }
 
 /* Nothing is added to a loan that ends, that is being sent, or that has too many runs. */
-static void batch_full(struct kunit *test)
+CASE_WITH(batch_full, struct lent_bench *b, bench_new(test))
 {
-	struct lent_bench *b = bench_new(test);
 	u32 i;
 
 	lend(b, 0, 4);
@@ -114,10 +106,8 @@ static void batch_full(struct kunit *test)
 }
 
 /* When all is dropped, pages and loan are held by nobody but the test. */
-static void batch_drops(struct kunit *test)
+CASE_WITH(batch_drops, struct lent_bench *b, bench_new(test))
 {
-	struct lent_bench *b = bench_new(test);
-
 	lend(b, 0, 4);
 	lend(b, 64, 4);
 	b->lent.taken = 3;
@@ -132,14 +122,12 @@ static void batch_drops(struct kunit *test)
 }
 
 /* A small copied FPDU is handed over with the lent bytes before it, in a run behind theirs. */
-static void batch_joins(struct kunit *test)
+CASE_WITH(batch_joins, struct lent_bench *b, bench_new(test))
 {
-	struct lent_bench *b = bench_new(test);
 	struct weft_chunk *c;
 
 	KUNIT_EXPECT_FALSE(test, weft_batch_may_join(&b->batch, 40));
-	c = weft_chunk_room(&b->batch.chunks, 100, 100, NULL);
-	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(c));
+	c = must(test, weft_chunk_room(&b->batch.chunks, 100, 100, NULL));
 	lend(b, 0, 100);
 	KUNIT_EXPECT_TRUE(test, weft_batch_may_join(&b->batch, WEFT_LENT_JOIN));
 	KUNIT_EXPECT_FALSE(test, weft_batch_may_join(&b->batch, WEFT_LENT_JOIN + 1));
@@ -167,9 +155,8 @@ static void batch_joins(struct kunit *test)
 static u32 lent_of(struct kunit *test, const struct weft_mr *mr, const void *at, u32 len)
 {
 	struct weft_lent *lent = zeroed(test, sizeof(*lent));
-	u32 n;
+	u32 n = weft_lent_add_region(lent, mr, (u64)(uintptr_t)at, len);
 
-	n = weft_lent_add_region(lent, mr, (u64)(uintptr_t)at, len);
 	weft_lent_take_back(lent, 0, 0);
 	return n;
 }
@@ -179,14 +166,11 @@ static void batch_memory(struct kunit *test)
 {
 	struct weft_mr *all = zeroed(test, sizeof(*all));
 	const u32 len = 3 * PAGE_SIZE;
-	u8 *pages = alloc_pages_exact(len, GFP_KERNEL), *slab = kmalloc(256, GFP_KERNEL);
-	u8 *area = vmalloc(len);
+	u8 *pages = must(test, alloc_pages_exact(len, GFP_KERNEL));
+	u8 *slab = must(test, kmalloc(256, GFP_KERNEL)), *area = must(test, vmalloc(len));
 
 	all->all_memory = true;
 	all->length = U64_MAX;
-	KUNIT_ASSERT_NOT_NULL(test, pages);
-	KUNIT_ASSERT_NOT_NULL(test, slab);
-	KUNIT_ASSERT_NOT_NULL(test, area);
 	KUNIT_EXPECT_EQ(test, lent_of(test, all, pages + 100, len - 100), (u32)(len - 100));
 	KUNIT_EXPECT_EQ(test, lent_of(test, all, slab, 256), 0U);
 	KUNIT_EXPECT_EQ(test, lent_of(test, all, area, len), 0U);
@@ -216,6 +200,5 @@ static void batch_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, batch.sent, 0ULL);
 }
 
-A_SUITE(batch, no, KUNIT_CASE(batch_runs), KUNIT_CASE(batch_kinds), KUNIT_CASE(batch_full),
-	KUNIT_CASE(batch_drops), KUNIT_CASE(batch_joins), KUNIT_CASE(batch_memory),
-	KUNIT_CASE(batch_room));
+A_SUITE(batch, no, batch_runs, batch_kinds, batch_full, batch_drops, batch_joins, batch_memory,
+	batch_room);

@@ -10,82 +10,73 @@
 #define WORKERS	3
 #define ROUNDS	5000
 
-static unsigned long word(struct weft_baton *baton)
+static struct weft_baton *baton_new(struct kunit *test)
 {
-	return atomic_long_read(&baton->wanted);
+	struct weft_baton *baton = zeroed(test, sizeof(*baton));
+
+	weft_baton_init(baton);
+	return baton;
 }
 
 /* A free lock is had at once, and leaves no word. */
-static void baton_free(struct kunit *test)
+CASE_WITH(baton_free, struct weft_baton *baton, baton_new(test))
 {
-	struct weft_baton baton;
-
-	weft_baton_init(&baton);
-	KUNIT_EXPECT_TRUE(test, weft_baton_try(&baton, 3));
-	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), 0UL);
-	KUNIT_EXPECT_TRUE(test, weft_baton_grab(&baton));
-	KUNIT_EXPECT_FALSE(test, weft_baton_grab(&baton));
-	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), 0UL);
-	weft_baton_lock(&baton);
-	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), 0UL);
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(baton, 3));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(baton), 0UL);
+	KUNIT_EXPECT_TRUE(test, weft_baton_grab(baton));
+	KUNIT_EXPECT_FALSE(test, weft_baton_grab(baton));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(baton), 0UL);
+	weft_baton_lock(baton);
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(baton), 0UL);
 }
 
 /* The holder hears of all who left word, again and again until each has had the lock. */
-static void baton_word(struct kunit *test)
+CASE_WITH(baton_word, struct weft_baton *baton, baton_new(test))
 {
-	struct weft_baton baton;
-
-	weft_baton_init(&baton);
-	weft_baton_lock(&baton);
-	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 0));
-	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 5));
-	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 5));
-	KUNIT_EXPECT_TRUE(test, atomic_long_read(&baton.wanted));
-	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), BIT(0) | BIT(5));
+	weft_baton_lock(baton);
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(baton, 0));
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(baton, 5));
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(baton, 5));
+	KUNIT_EXPECT_TRUE(test, atomic_long_read(&baton->wanted));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(baton), BIT(0) | BIT(5));
 	/* A thread that may wait comes between. */
-	weft_baton_lock(&baton);
-	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 5));
-	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), BIT(0) | BIT(5));
-	KUNIT_EXPECT_TRUE(test, weft_baton_try(&baton, 5));
-	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), BIT(0));
-	KUNIT_EXPECT_TRUE(test, weft_baton_try(&baton, 0));
-	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), 0UL);
+	weft_baton_lock(baton);
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(baton, 5));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(baton), BIT(0) | BIT(5));
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(baton, 5));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(baton), BIT(0));
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(baton, 0));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(baton), 0UL);
 }
 
 /* Whoever had the lock comes behind the work that left word, and its own word is heard then. */
-static void baton_order(struct kunit *test)
+CASE_WITH(baton_order, struct weft_baton *baton, baton_new(test))
 {
-	struct weft_baton baton;
-
-	weft_baton_init(&baton);
-	KUNIT_EXPECT_TRUE(test, weft_baton_try(&baton, 0));
-	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 1));
-	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), BIT(1));
-	KUNIT_EXPECT_FALSE(test, weft_baton_grab(&baton));
-	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 0));
-	KUNIT_EXPECT_FALSE(test, mutex_is_locked(&baton.mutex));
-	KUNIT_EXPECT_TRUE(test, weft_baton_try(&baton, 1));
-	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), BIT(0));
-	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 1));
-	KUNIT_EXPECT_TRUE(test, weft_baton_try(&baton, 0));
-	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), BIT(1));
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(baton, 0));
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(baton, 1));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(baton), BIT(1));
+	KUNIT_EXPECT_FALSE(test, weft_baton_grab(baton));
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(baton, 0));
+	KUNIT_EXPECT_FALSE(test, mutex_is_locked(&baton->mutex));
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(baton, 1));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(baton), BIT(0));
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(baton, 1));
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(baton, 0));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(baton), BIT(1));
 }
 
 /* The word of work that will not come is taken back, and keeps nobody out. */
-static void baton_forget(struct kunit *test)
+CASE_WITH(baton_forget, struct weft_baton *baton, baton_new(test))
 {
-	struct weft_baton baton;
-
-	weft_baton_init(&baton);
-	weft_baton_lock(&baton);
-	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 1));
-	KUNIT_EXPECT_FALSE(test, weft_baton_try(&baton, 2));
-	weft_baton_forget(&baton, 1);
-	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), BIT(2));
-	KUNIT_EXPECT_TRUE(test, weft_baton_try(&baton, 2));
-	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), 0UL);
-	KUNIT_EXPECT_TRUE(test, weft_baton_grab(&baton));
-	KUNIT_EXPECT_EQ(test, weft_baton_unlock(&baton), 0UL);
+	weft_baton_lock(baton);
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(baton, 1));
+	KUNIT_EXPECT_FALSE(test, weft_baton_try(baton, 2));
+	weft_baton_forget(baton, 1);
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(baton), BIT(2));
+	KUNIT_EXPECT_TRUE(test, weft_baton_try(baton, 2));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(baton), 0UL);
+	KUNIT_EXPECT_TRUE(test, weft_baton_grab(baton));
+	KUNIT_EXPECT_EQ(test, weft_baton_unlock(baton), 0UL);
 }
 
 /* Threads that try one lock at once. */
@@ -154,8 +145,7 @@ static void baton_race(struct kunit *test)
 
 	race = zeroed(test, sizeof(*race));
 	weft_baton_init(&race->baton);
-	greedy = kthread_run(race_greedy, NULL, "weft_kunit_greedy");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(greedy));
+	greedy = must(test, kthread_run(race_greedy, NULL, "weft_kunit_greedy"));
 	for (int who = 0; who < WORKERS; who++) {
 		INIT_WORK(&race->work[who], race_work);
 		queue_work(system_unbound_wq, &race->work[who]);
@@ -169,9 +159,8 @@ static void baton_race(struct kunit *test)
 		sum += race->rounds[who];
 	}
 	KUNIT_EXPECT_EQ(test, race->inside, sum + race->greedy);
-	KUNIT_EXPECT_EQ(test, word(&race->baton), 0UL);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&race->baton.wanted), 0UL);
 	kunit_info(test, "the greedy thread had the lock %llu times beside\n", race->greedy);
 }
 
-A_SUITE(baton, no, KUNIT_CASE(baton_free), KUNIT_CASE(baton_word), KUNIT_CASE(baton_order),
-	KUNIT_CASE(baton_forget), KUNIT_CASE(baton_race));
+A_SUITE(baton, no, baton_free, baton_word, baton_order, baton_forget, baton_race);

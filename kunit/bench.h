@@ -67,13 +67,6 @@ static inline void note_event(struct ib_event *event, void *context)
 	b->events++;
 }
 
-static inline void ring_memory(struct kunit *test, struct weft_ring *ring, u32 slots, u32 stride)
-{
-	ring->size = slots;
-	ring->stride = stride;
-	ring->mem = zeroed(test, WEFT_RING_OFFSET + slots * stride);
-}
-
 static inline void receive_queue(struct kunit *test, struct weft_rq *rq, u32 entries, u32 max_sge)
 {
 	spin_lock_init(&rq->lock);
@@ -82,10 +75,9 @@ static inline void receive_queue(struct kunit *test, struct weft_rq *rq, u32 ent
 	ring_memory(test, &rq->ring, entries, weft_rq_stride(max_sge));
 }
 
-static inline void region(struct kunit *test, struct bench *b, u32 n, u32 stag)
+/* Makes a region that has its bounds one of the device's, for its owner alone. */
+static inline void region(struct kunit *test, struct bench *b, struct weft_mr *mr, u32 stag)
 {
-	struct weft_mr *mr = &b->mr[n];
-
 	kref_init(&mr->refs);
 	init_completion(&mr->gone);
 	rwlock_init(&mr->lock);
@@ -93,25 +85,25 @@ static inline void region(struct kunit *test, struct bench *b, u32 n, u32 stag)
 	mr->stag = stag;
 	mr->pd = &b->pd;
 	mr->access = IB_ACCESS_LOCAL_WRITE;
-	mr->iova = IOVA;
-	mr->length = LENGTH;
 	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&b->dev.mrs, stag >> 8, mr, GFP_KERNEL)));
 }
 
 static inline struct bench *bench_make(struct kunit *test, u16 ord)
 {
+	static const u32 stags[] = { STAG, STAG_READ_ONLY, STAG_OTHER_PD, STAG_ALL };
 	struct bench *b = zeroed(test, sizeof(*b));
 	struct ib_qp_init_attr attr = { .recv_cq = &b->cq.ib };
 	struct weft_qp *qp = &b->engine.qp;
 
 	xa_init(&b->dev.mrs);
 	xa_init(&b->dev.qps);
-	region(test, b, 0, STAG);
-	region(test, b, 1, STAG_READ_ONLY);
+	for (u32 i = 0; i < ARRAY_SIZE(b->mr); i++) {
+		b->mr[i].iova = IOVA;
+		b->mr[i].length = LENGTH;
+		region(test, b, &b->mr[i], stags[i]);
+	}
 	b->mr[1].access = 0;
-	region(test, b, 2, STAG_OTHER_PD);
 	b->mr[2].pd = &b->other_pd;
-	region(test, b, 3, STAG_ALL);
 	b->mr[3].all_memory = true;
 	spin_lock_init(&b->cq.lock);
 	ring_memory(test, &b->cq.ring, ENTRIES, sizeof(struct weft_cqe));
@@ -130,11 +122,10 @@ static inline struct bench *bench_make(struct kunit *test, u16 ord)
 	qp->acc.qpn = 17;
 	qp->owner = &b->owner.ib;
 	qp->scq = &b->cq;
-	qp->cap.max_send_wr = BLOCKS;
-	qp->cap.max_send_sge = MAX_SGE;
-	qp->cap.max_inline_data = MAX_INLINE;
-	qp->cap.max_recv_wr = RECEIVES;
-	qp->cap.max_recv_sge = MAX_RECV_SGE;
+	qp->cap = (struct ib_qp_cap){
+		.max_send_wr = BLOCKS, .max_send_sge = MAX_SGE, .max_inline_data = MAX_INLINE,
+		.max_recv_wr = RECEIVES, .max_recv_sge = MAX_RECV_SGE,
+	};
 	ring_memory(test, &qp->sq, BLOCKS, WEFT_SQ_BLOCK);
 	qp->rq = &qp->own_rq;
 	receive_queue(test, qp->rq, RECEIVES, MAX_RECV_SGE);
@@ -147,10 +138,8 @@ static inline struct bench *bench_make(struct kunit *test, u16 ord)
 	return b;
 }
 
-static inline void teardown(struct kunit *test, void *what)
+END_OF(teardown, struct bench *b)
 {
-	struct bench *b = what;
-
 	flush_work(&b->engine.qp.worker.work);
 	weft_baton_lock(&b->engine.qp.tx_lock);
 	weft_tx_stop(tx_of(&b->engine.qp));
@@ -167,6 +156,15 @@ static inline struct bench *setup(struct kunit *test, u16 ord)
 
 	at_end(test, teardown, b);
 	return b;
+}
+
+/* Has the queue pair be in INIT, as before it has a stream. */
+static inline void bench_idle(struct bench *b)
+{
+	weft_baton_lock(&b->engine.qp.tx_lock);
+	weft_tx_stop(tx_of(&b->engine.qp));
+	weft_qp_unlock(&b->engine.qp);
+	b->engine.qp.state = IB_QPS_INIT;
 }
 
 /* Makes the queue pair one of the kernel's own, with all that only such a one has. */

@@ -23,10 +23,7 @@ struct run {
 
 static void *memory(struct kunit *test)
 {
-	void *p = (void *)__get_free_pages(GFP_KERNEL | __GFP_ZERO, ORDER);
-
-	KUNIT_ASSERT_NOT_NULL(test, p);
-	return p;
+	return must(test, (void *)__get_free_pages(GFP_KERNEL | __GFP_ZERO, ORDER));
 }
 
 static void blocks_sizes(struct kunit *test)
@@ -36,8 +33,7 @@ static void blocks_sizes(struct kunit *test)
 		u32 offset, cut; /* bytes left out at the start and at the end */
 		u8 shift;
 	} cases[] = {
-		{ { { 0, 16 } }, 0, 0, WEFT_ONE_BLOCK },
-		{ { { 3, 1 } }, 5, 7, WEFT_ONE_BLOCK },
+		{ { { 0, 16 } }, 0, 0, WEFT_ONE_BLOCK }, { { { 3, 1 } }, 5, 7, WEFT_ONE_BLOCK },
 		/* neighbours in two entries are one run */
 		{ { { 0, 2 }, { 2, 2 } }, 0, 0, WEFT_ONE_BLOCK },
 		{ { { 0, 1 }, { 2, 1 }, { 4, 1 } }, 0, 0, PAGE_SHIFT },
@@ -212,7 +208,6 @@ static struct dma_buf *export(struct kunit *test, struct exporter *e,
 			      const struct dma_buf_ops *ops, int flags)
 {
 	DEFINE_DMA_BUF_EXPORT_INFO(info);
-	struct dma_buf *buf;
 
 	e->mem = memory(test);
 	init_completion(&e->released);
@@ -220,9 +215,7 @@ static struct dma_buf *export(struct kunit *test, struct exporter *e,
 	info.size = 2 * PAGE_SIZE;
 	info.flags = flags;
 	info.priv = e;
-	buf = dma_buf_export(&info);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(buf));
-	return buf;
+	return must(test, dma_buf_export(&info));
 }
 
 /* Files of a kernel thread are put by a worker; until then it has a use for @e. */
@@ -344,6 +337,5 @@ static void blocks_suite_exit(struct kunit_suite *suite)
 		weft_dmabuf_exit();
 }
 
-A_SUITE(blocks, blocks, KUNIT_CASE(blocks_sizes), KUNIT_CASE(dmabuf_by_pages),
-	KUNIT_CASE(dmabuf_is_pinned), KUNIT_CASE(dmabuf_without_pages), KUNIT_CASE(dmabuf_bounced),
-	KUNIT_CASE(dmabuf_rights));
+A_SUITE(blocks, blocks, blocks_sizes, dmabuf_by_pages, dmabuf_is_pinned, dmabuf_without_pages,
+	dmabuf_bounced, dmabuf_rights);

@@ -54,4 +54,4 @@ static void close_in_error(struct kunit *test)
 	close_delivers(test, false);
 }
 
-A_SUITE(close, bench, KUNIT_CASE(close_in_order), KUNIT_CASE(close_in_error));
+A_SUITE(close, bench, close_in_order, close_in_error);

@@ -4,8 +4,6 @@
 #include "conn/iwcm.h"
 #include "hosts.h"
 #include "paths/paths.h"
-#include "wire/bytes.h"
-#include "wire/fpdu.h"
 
 /* Connects, up to where the peer has the Request. */
 static struct meeting *called(struct kunit *test)
@@ -77,10 +75,8 @@ static void cm_connect(struct kunit *test)
 }
 
 /* A connection that breaks says so, once. */
-static void cm_broken(struct kunit *test)
+CASE_WITH(cm_broken, struct meeting *c, called(test))
 {
-	struct meeting *c = called(test);
-
 	peer_sends(test, c->peer, &a_reply, "");
 	host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, 0);
 	meeting_peer_goes(c);
@@ -89,9 +85,8 @@ static void cm_broken(struct kunit *test)
 }
 
 /* A stream that dies behind the peer's Reply: iw_cm keeps addresses that iwpmd knows. */
-static void cm_reply_then_dead(struct kunit *test)
+CASE_WITH(cm_reply_then_dead, struct meeting *c, called(test))
 {
-	struct meeting *c = called(test);
 	struct weft_conn *conn = host_conn(c->h);
 	const struct host_event *e;
 
@@ -106,10 +101,9 @@ static void cm_reply_then_dead(struct kunit *test)
 }
 
 /* An operator sees a connection while its lane, or a process that ends it, has the mutex. */
-static void cm_shown_while_served(struct kunit *test)
+CASE_WITH(cm_shown_while_served, struct meeting *c, called(test))
 {
 	struct weft_conn_info *info = zeroed(test, sizeof(*info));
-	struct meeting *c = called(test);
 	struct weft_conn *conn;
 
 	peer_sends(test, c->peer, &a_reply, "");
@@ -143,13 +137,12 @@ static void show(struct weft_llp *llp)
 }
 
 /* Nobody is shown the first path once several paths have it, which may end it at once. */
-static void cm_shown_while_spread(struct kunit *test)
+CASE_WITH(cm_shown_while_spread, struct meeting *c, called(test))
 {
 	struct weft_mpa_agreed agreed = { .paths = true, .crc = true };
 	static const struct weft_transport spreading = {
 		.name = "spreading", .class = &fake_class, .spread = weft_paths_begin,
 	};
-	struct meeting *c = called(test);
 
 	KUNIT_ASSERT_EQ(test, weft_transport_register(&spreading), 0);
 	KUNIT_ASSERT_EQ(test, weft_transport_choose(&host_dev(c->h)->transports, "spreading"), 0);
@@ -167,9 +160,8 @@ static void cm_shown_while_spread(struct kunit *test)
 }
 
 /* Connects that return an error are told nothing else. */
-static void cm_connect_fails_at_once(struct kunit *test)
+CASE_WITH(cm_connect_fails_at_once, struct meeting *c, meeting_new(test, false))
 {
-	struct meeting *c = meeting_new(test, false);
 	struct iw_cm_conn_param param = { .ird = 2, .ord = 2, .qpn = 17 };
 
 	fake_faults.open = -EMFILE;
@@ -194,9 +186,8 @@ static void cm_connect_fails_at_once(struct kunit *test)
 }
 
 /* A port that is taken in TCP's space is given up for any other. */
-static void cm_connect_port_taken(struct kunit *test)
+CASE_WITH(cm_connect_port_taken, struct meeting *c, meeting_new(test, false))
 {
-	struct meeting *c = meeting_new(test, false);
 	struct sockaddr_in *from = (struct sockaddr_in *)&c->h->id.m_local_addr;
 
 	from->sin_port = htons(1234);
@@ -240,9 +231,8 @@ static void cm_connect_fails(struct kunit *test)
 	}
 }
 
-static void cm_refused(struct kunit *test)
+CASE_WITH(cm_refused, struct meeting *c, called(test))
 {
-	struct meeting *c = called(test);
 	struct weft_mpa_frame reject = a_reply;
 	const struct host_event *e;
 
@@ -254,9 +244,8 @@ static void cm_refused(struct kunit *test)
 }
 
 /* A peer that hangs up on revision 2 is asked again with revision 1, and then no more. */
-static void cm_revision_1(struct kunit *test)
+CASE_WITH(cm_revision_1, struct meeting *c, called(test))
 {
-	struct meeting *c = called(test);
 	struct weft_mpa_frame reply = { .reply = true, .revision = 1, .crc = true };
 
 	KUNIT_EXPECT_EQ(test, c->frame.revision, 2);
@@ -309,9 +298,8 @@ static void cm_refused_as_of_old(struct kunit *test)
 }
 
 /* A Reply on terms that were not asked for: the peer, who is in operation, is told. */
-static void cm_disagreed(struct kunit *test)
+CASE_WITH(cm_disagreed, struct meeting *c, called(test))
 {
-	struct meeting *c = called(test);
 	struct weft_mpa_frame reply = a_reply;
 	u8 *buf = c->private;
 	int n;
@@ -346,10 +334,8 @@ static void cm_disagreed(struct kunit *test)
 }
 
 /* A queue pair that is gone before the answer, and an application's that fails amidst it. */
-static void cm_qp_gone(struct kunit *test)
+CASE_WITH(cm_qp_gone, struct meeting *c, called(test))
 {
-	struct meeting *c = called(test);
-
 	weft_engine_error(host_qp(c->h));
 	settle();
 	host_expect(test, c->h, IW_CM_EVENT_CONNECT_REPLY, -ECONNABORTED);
@@ -357,9 +343,8 @@ static void cm_qp_gone(struct kunit *test)
 }
 
 /* iw_cm cannot copy private data for want of memory: it is told without. */
-static void cm_no_memory(struct kunit *test)
+CASE_WITH(cm_no_memory, struct meeting *c, called(test))
 {
-	struct meeting *c = called(test);
 	const struct host_event *e;
 
 	c->h->lossy = 1;
@@ -404,10 +389,8 @@ static int accept(struct meeting *v, u32 qpn)
 	return weft_iw_accept(&v->id, &param);
 }
 
-static void cm_accept(struct kunit *test)
+CASE_WITH(cm_accept, struct meeting *v, visited(test))
 {
-	struct meeting *v = visited(test);
-
 	KUNIT_EXPECT_EQ(test, accept(v, 17), 0);
 	host_expect(test, v->h, IW_CM_EVENT_ESTABLISHED, 0);
 	meeting_reads(test, v, true);
@@ -422,10 +405,8 @@ static void cm_accept(struct kunit *test)
 }
 
 /* The initiator that agreed to show that it is in operation does not. */
-static void cm_accept_no_ready(struct kunit *test)
+CASE_WITH(cm_accept_no_ready, struct meeting *v, visited(test))
 {
-	struct meeting *v = visited(test);
-
 	KUNIT_EXPECT_EQ(test, accept(v, 17), 0);
 	host_expect(test, v->h, IW_CM_EVENT_ESTABLISHED, 0);
 	settle();
@@ -440,8 +421,7 @@ static void cm_accept_fails(struct kunit *test)
 		u32 qpn;
 		int charge, ret;
 	} cases[] = {
-		{ 99, 0, -EINVAL },
-		{ 17, -ENOMEM, -ENOMEM },
+		{ 99, 0, -EINVAL }, { 17, -ENOMEM, -ENOMEM },
 	};
 
 	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -457,10 +437,8 @@ static void cm_accept_fails(struct kunit *test)
 	}
 }
 
-static void cm_reject(struct kunit *test)
+CASE_WITH(cm_reject, struct meeting *v, visited(test))
 {
-	struct meeting *v = visited(test);
-
 	KUNIT_EXPECT_EQ(test, weft_iw_reject(&v->id, "no", 2), 0);
 	meeting_reads(test, v, true);
 	KUNIT_EXPECT_TRUE(test, v->frame.reject);
@@ -471,10 +449,8 @@ static void cm_reject(struct kunit *test)
 }
 
 /* A Reject that TCP had no memory for at first still goes out. */
-static void cm_reject_without_memory(struct kunit *test)
+CASE_WITH(cm_reject_without_memory, struct meeting *v, visited(test))
 {
-	struct meeting *v = visited(test);
-
 	fake_faults.send = -EAGAIN;
 	KUNIT_EXPECT_EQ(test, weft_iw_reject(&v->id, NULL, 0), 0);
 	KUNIT_EXPECT_EQ(test, fake_faults.send, 0);
@@ -483,10 +459,9 @@ static void cm_reject_without_memory(struct kunit *test)
 }
 
 /* A peer that wants markers gets them: the first before the first FPDU. */
-static void cm_markers(struct kunit *test)
+CASE_WITH(cm_markers, struct meeting *c, called(test))
 {
 	struct weft_mpa_frame request = a_request, reply = a_reply;
-	struct meeting *c = called(test);
 	struct meeting *v;
 	int n;
 
@@ -513,10 +488,8 @@ static void cm_markers(struct kunit *test)
 }
 
 /* A peer that goes before it is answered is not there to be answered. */
-static void cm_peer_gone(struct kunit *test)
+CASE_WITH(cm_peer_gone, struct meeting *v, visited(test))
 {
-	struct meeting *v = visited(test);
-
 	weft_llp_shutdown(&v->peer->llp);
 	settle();
 	KUNIT_EXPECT_EQ(test, accept(v, 17), -ECONNRESET);
@@ -524,10 +497,9 @@ static void cm_peer_gone(struct kunit *test)
 }
 
 /* Requests that are refused whatever the application says are not announced. */
-static void cm_not_announced(struct kunit *test)
+CASE_WITH(cm_not_announced, struct meeting *v, meeting_new(test, true))
 {
 	struct weft_mpa_frame request = a_request;
-	struct meeting *v = meeting_new(test, true);
 
 	host_dev(v->h)->settings.value[WEFT_SET_CRC] = WEFT_CRC_REQUIRED;
 	request.crc = false;
@@ -539,10 +511,8 @@ static void cm_not_announced(struct kunit *test)
 }
 
 /* A Request that comes byte by byte is one Request. */
-static void cm_slow_request(struct kunit *test)
+CASE_WITH(cm_slow_request, struct meeting *v, meeting_new(test, true))
 {
-	struct meeting *v = meeting_new(test, true);
-
 	to_fake(host_conn(v->h)->llp)->script.cut = 1;
 	peer_sends(test, v->peer, &a_request, "hello");
 	expect_request(test, v);
@@ -550,12 +520,8 @@ static void cm_slow_request(struct kunit *test)
 	settle();
 }
 
-A_SUITE(cm, host, KUNIT_CASE(cm_connect), KUNIT_CASE(cm_broken), KUNIT_CASE(cm_reply_then_dead),
-	KUNIT_CASE(cm_shown_while_served), KUNIT_CASE(cm_shown_while_spread),
-	KUNIT_CASE(cm_connect_fails_at_once), KUNIT_CASE(cm_connect_port_taken),
-	KUNIT_CASE(cm_connect_fails), KUNIT_CASE(cm_refused), KUNIT_CASE(cm_revision_1),
-	KUNIT_CASE(cm_refused_as_of_old), KUNIT_CASE(cm_disagreed), KUNIT_CASE(cm_markers),
-	KUNIT_CASE(cm_qp_gone), KUNIT_CASE(cm_no_memory), KUNIT_CASE(cm_accept),
-	KUNIT_CASE(cm_accept_no_ready), KUNIT_CASE(cm_accept_fails), KUNIT_CASE(cm_reject),
-	KUNIT_CASE(cm_reject_without_memory), KUNIT_CASE(cm_peer_gone),
-	KUNIT_CASE(cm_not_announced), KUNIT_CASE(cm_slow_request));
+A_SUITE(cm, host, cm_connect, cm_broken, cm_reply_then_dead, cm_shown_while_served,
+	cm_shown_while_spread, cm_connect_fails_at_once, cm_connect_port_taken, cm_connect_fails,
+	cm_refused, cm_revision_1, cm_refused_as_of_old, cm_disagreed, cm_markers, cm_qp_gone,
+	cm_no_memory, cm_accept, cm_accept_no_ready, cm_accept_fails, cm_reject,
+	cm_reject_without_memory, cm_peer_gone, cm_not_announced, cm_slow_request);

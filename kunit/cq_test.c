@@ -38,9 +38,7 @@ static struct told *queue(struct kunit *test)
 	struct weft_cq *cq = &told->cq;
 
 	weft_cq_init(cq);
-	cq->ring.size = SLOTS;
-	cq->ring.stride = sizeof(struct weft_cqe);
-	cq->ring.mem = zeroed(test, WEFT_RING_OFFSET + SLOTS * sizeof(struct weft_cqe));
+	ring_memory(test, &cq->ring, SLOTS, sizeof(struct weft_cqe));
 	cq->ib.comp_handler = count_event;
 	cq->ib.event_handler = count_error;
 	cq->ib.cq_context = told;
@@ -100,9 +98,8 @@ static void adds(struct kunit *test, struct told *told, u64 wr_id, unsigned int 
 	KUNIT_EXPECT_EQ_MSG(test, told->events, events, "entry %llu", wr_id);
 }
 
-static void cq_entry(struct kunit *test)
+CASE_WITH(cq_entry, struct told *told, queue(test))
 {
-	struct told *told = queue(test);
 	struct weft_completion wc = {
 		.wr_id = 0x1122334455667788ULL, .qpn = 0x99, .byte_len = 0x7fffffff,
 		.ex = 0xabcd1234, .opcode = WEFT_OP_RECV, .status = IB_WC_LOC_LEN_ERR,
@@ -142,10 +139,8 @@ static void cq_phase(struct kunit *test)
 	}
 }
 
-static void cq_overflow(struct kunit *test)
+CASE_WITH(cq_overflow, struct told *told, queue(test))
 {
-	struct told *told = queue(test);
-
 	for (u32 n = 0; n < SLOTS; n++)
 		add(told, n);
 	KUNIT_EXPECT_EQ(test, ctl(told)->overflow, 0U);
@@ -188,10 +183,8 @@ static void cq_hostile_consumer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, told->cq.ring.head, 10U * SLOTS);
 }
 
-static void cq_arm_once(struct kunit *test)
+CASE_WITH(cq_arm_once, struct told *told, queue(test))
 {
-	struct told *told = queue(test);
-
 	adds(test, told, 0, 0U); /* never armed */
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	adds(test, told, 1, 1U);
@@ -202,10 +195,8 @@ static void cq_arm_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ctl(told)->notified, 2U);
 }
 
-static void cq_arm_solicited(struct kunit *test)
+CASE_WITH(cq_arm_solicited, struct told *told, queue(test))
 {
-	struct told *told = queue(test);
-
 	ctl(told)->arm = WEFT_CQ_ARM(1, true);
 	adds(test, told, 0, 0U);
 	add_solicited(told);
@@ -222,10 +213,9 @@ static void cq_arm_solicited(struct kunit *test)
 }
 
 /* Any other value of the word is one arming; it is not an index into anything. */
-static void cq_hostile_arm(struct kunit *test)
+CASE_WITH(cq_hostile_arm, struct told *told, queue(test))
 {
 	static const u32 words[] = { U32_MAX, 2, 0x80000000, 1 << 1, 0 };
-	struct told *told = queue(test);
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		unsigned int before = told->events;
@@ -240,9 +230,8 @@ static void cq_hostile_arm(struct kunit *test)
 }
 
 /* A consumer that polls in a softirq is called with softirqs off, unless interrupts are. */
-static void cq_polled_in_softirq(struct kunit *test)
+CASE_WITH(cq_polled_in_softirq, struct told *told, queue(test))
 {
-	struct told *told = queue(test);
 	unsigned long flags;
 
 	/* Called where it is, not on the processor of another vector. */
@@ -267,10 +256,8 @@ static void cq_polled_in_softirq(struct kunit *test)
 }
 
 /* The kernel's own words, scribbled over, are not believed. */
-static void cq_kernel_words(struct kunit *test)
+CASE_WITH(cq_kernel_words, struct told *told, queue(test))
 {
-	struct told *told = queue(test);
-
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	add(told, 0);
 	ctl(told)->notified = 0;
@@ -281,9 +268,8 @@ static void cq_kernel_words(struct kunit *test)
 }
 
 /* Arming for kernel consumers: what came before it is reported, not lost. */
-static void cq_kernel_arm(struct kunit *test)
+CASE_WITH(cq_kernel_arm, struct told *told, queue(test))
 {
-	struct told *told = queue(test);
 	struct ib_cq *ib = &told->cq.ib;
 
 	KUNIT_EXPECT_EQ(test, weft_req_notify_cq(ib, IB_CQ_NEXT_COMP |
@@ -295,9 +281,8 @@ static void cq_kernel_arm(struct kunit *test)
 }
 
 /* Asked for every completion and then for solicited ones: every one counts. */
-static void cq_kernel_arm_keeps_wider(struct kunit *test)
+CASE_WITH(cq_kernel_arm_keeps_wider, struct told *told, queue(test))
 {
-	struct told *told = queue(test);
 	struct ib_cq *ib = &told->cq.ib;
 
 	weft_req_notify_cq(ib, IB_CQ_NEXT_COMP);
@@ -310,9 +295,8 @@ static void cq_kernel_arm_keeps_wider(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, told->events, 2U);
 }
 
-static void cq_timestamps(struct kunit *test)
+CASE_WITH(cq_timestamps, struct told *told, queue(test))
 {
-	struct told *told = queue(test);
 	u64 before = ktime_get_raw_ns();
 
 	add(told, 0);
@@ -324,10 +308,8 @@ static void cq_timestamps(struct kunit *test)
 }
 
 /* With a number and no time, an event waits for so many that are not polled. */
-static void cq_moderate_count(struct kunit *test)
+CASE_WITH(cq_moderate_count, struct told *told, queue(test))
 {
-	struct told *told = queue(test);
-
 	KUNIT_EXPECT_EQ(test, weft_modify_cq(&told->cq.ib, 3, 0), 0);
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	add(told, 0);
@@ -362,10 +344,8 @@ static void cq_moderate_count(struct kunit *test)
 }
 
 /* Fewer are told of when time is up, once; none when they have been polled. */
-static void cq_moderate_period(struct kunit *test)
+CASE_WITH(cq_moderate_period, struct told *told, queue(test))
 {
-	struct told *told = queue(test);
-
 	weft_modify_cq(&told->cq.ib, 0, 20000);
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	adds(test, told, 0, 0U);
@@ -391,10 +371,8 @@ static void cq_moderate_period(struct kunit *test)
 }
 
 /* Enough ends the wait for time; a change of rule tells of what was put off. */
-static void cq_moderate_change(struct kunit *test)
+CASE_WITH(cq_moderate_change, struct told *told, queue(test))
 {
-	struct told *told = queue(test);
-
 	weft_modify_cq(&told->cq.ib, 2, U16_MAX);
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
 	add(told, 0);
@@ -553,9 +531,8 @@ static void cq_resize_beside(struct kunit *test)
 }
 
 /* Its own words change while it moves: it stays where it was. */
-static void cq_resize_lies(struct kunit *test)
+CASE_WITH(cq_resize_lies, struct told *told, queue(test))
 {
-	struct told *told = queue(test);
 	struct weft_cq_move *move = zeroed(test, sizeof(*move));
 	void *mem;
 
@@ -576,10 +553,8 @@ static void cq_resize_lies(struct kunit *test)
 }
 
 /* What was put off is told of where it fills the smaller ring. */
-static void cq_moderate_resize(struct kunit *test)
+CASE_WITH(cq_moderate_resize, struct told *told, queue(test))
 {
-	struct told *told = queue(test);
-
 	vmalloc_ring(test, &told->cq.ring, SLOTS);
 	weft_modify_cq(&told->cq.ib, SLOTS, 0);
 	ctl(told)->arm = WEFT_CQ_ARM(1, false);
@@ -590,11 +565,10 @@ static void cq_moderate_resize(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, told->errors, 0U);
 }
 
-static void cq_resize_refuses(struct kunit *test)
+CASE_WITH(cq_resize_refuses, struct told *told, queue(test))
 {
 	static const int sizes[] = { 0, -1, INT_MIN, WEFT_MAX_CQE + 1, INT_MAX };
 	static const u32 lies[] = { 1, SLOTS, 0x80000000, U32_MAX - SLOTS };
-	struct told *told = queue(test);
 	void *mem = told->cq.ring.mem;
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
@@ -628,10 +602,9 @@ static void call_late(struct work_struct *work)
 }
 
 /* The end waits for a call under way, then for the work that it queued, and stops the timer. */
-static void cq_end(struct kunit *test)
+CASE_WITH(cq_end, struct told *told, queue(test))
 {
 	struct weft_device *dev = zeroed(test, sizeof(*dev));
-	struct told *told = queue(test);
 	struct late_call late = { .told = told };
 
 	KUNIT_ASSERT_EQ(test, weft_ring_create(&told->cq.ring, SLOTS, sizeof(struct weft_cqe), NULL,
@@ -657,11 +630,8 @@ static void cq_end(struct kunit *test)
 	hrtimer_cancel(&told->cq.mod_timer);
 }
 
-A_SUITE(cq, no, KUNIT_CASE(cq_entry), KUNIT_CASE(cq_phase), KUNIT_CASE(cq_overflow),
-	KUNIT_CASE(cq_hostile_consumer), KUNIT_CASE(cq_arm_once), KUNIT_CASE(cq_arm_solicited),
-	KUNIT_CASE(cq_hostile_arm), KUNIT_CASE(cq_polled_in_softirq), KUNIT_CASE(cq_kernel_words),
-	KUNIT_CASE(cq_kernel_arm), KUNIT_CASE(cq_kernel_arm_keeps_wider),
-	KUNIT_CASE(cq_moderate_count), KUNIT_CASE(cq_moderate_period),
-	KUNIT_CASE(cq_moderate_change), KUNIT_CASE(cq_timestamps), KUNIT_CASE(cq_resize),
-	KUNIT_CASE(cq_resize_beside), KUNIT_CASE(cq_resize_lies), KUNIT_CASE(cq_moderate_resize),
-	KUNIT_CASE(cq_resize_refuses), KUNIT_CASE(cq_end));
+A_SUITE(cq, no, cq_entry, cq_phase, cq_overflow, cq_hostile_consumer, cq_arm_once, cq_arm_solicited,
+	cq_hostile_arm, cq_polled_in_softirq, cq_kernel_words, cq_kernel_arm,
+	cq_kernel_arm_keeps_wider, cq_moderate_count, cq_moderate_period, cq_moderate_change,
+	cq_timestamps, cq_resize, cq_resize_beside, cq_resize_lies, cq_moderate_resize,
+	cq_resize_refuses, cq_end);

@@ -53,4 +53,4 @@ static void crc_in_pieces(struct kunit *test)
 	}
 }
 
-A_SUITE(crc, no, KUNIT_CASE(crc_vectors), KUNIT_CASE(crc_in_pieces));
+A_SUITE(crc, no, crc_vectors, crc_in_pieces);

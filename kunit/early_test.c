@@ -29,10 +29,8 @@ static void class_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 	weft_arrivals_drop(&bench->arrivals);
 }
 
-static void early_end(struct kunit *test, void *what)
+END_OF(early_end, struct early_bench *b)
 {
-	struct early_bench *b = what;
-
 	end_free(test, b->e);
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 	weft_arrivals_drop(&b->arrivals);
@@ -121,10 +119,8 @@ static void expect_early(struct kunit *test, struct early_bench *b, u32 segments
 
 /* --- the messages by themselves --- */
 
-static void arrivals_have_turns(struct kunit *test)
+CASE_WITH(arrivals_have_turns, struct early_bench *b, early_new(test))
 {
-	struct early_bench *b = early_new(test);
-
 	/* Across the wrap of the numbers. */
 	weft_arrivals_init(&b->arrivals, U32_MAX - 1, MOST, true);
 	KUNIT_EXPECT_NULL(test, weft_arrivals_turn(&b->arrivals));
@@ -136,9 +132,8 @@ static void arrivals_have_turns(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, arrive(b, U32_MAX - 1, write_hdr(0, true), "a", 1), 0);
 	KUNIT_EXPECT_EQ(test, b->arrivals.gap, 2U);
 	for (u32 i = 0; i < 4; i++) {
-		struct weft_arrival *a = weft_arrivals_turn(&b->arrivals);
+		struct weft_arrival *a = must(test, weft_arrivals_turn(&b->arrivals));
 
-		KUNIT_ASSERT_NOT_NULL(test, a);
 		KUNIT_EXPECT_EQ(test, a->data[a->len - 1], (u8)('a' + i));
 		weft_arrivals_pass(&b->arrivals);
 	}
@@ -146,10 +141,8 @@ static void arrivals_have_turns(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->arrivals.held, 0U);
 }
 
-static void arrivals_refuse(struct kunit *test)
+CASE_WITH(arrivals_refuse, struct early_bench *b, early_new(test))
 {
-	struct early_bench *b = early_new(test);
-
 	KUNIT_EXPECT_EQ(test, arrive(b, 3, write_hdr(0, true), "c", 1), 0);
 	KUNIT_EXPECT_EQ(test, arrive(b, 3, write_hdr(0, true), "c", 1), -EEXIST);
 	KUNIT_EXPECT_EQ(test, arrive(b, 0, write_hdr(0, true), "c", 1), -EEXIST);
@@ -169,9 +162,8 @@ static void arrivals_refuse(struct kunit *test)
 
 /* --- placed when they come --- */
 
-static void early_writes(struct kunit *test)
+CASE_WITH(early_writes, struct early_bench *b, early_new(test))
 {
-	struct early_bench *b = early_new(test);
 	static u8 large[4000];
 	u32 held;
 
@@ -199,10 +191,8 @@ static void early_writes(struct kunit *test)
 }
 
 /* Segments of one SEND, the last of them first: the message is delivered with the first. */
-static void early_segments(struct kunit *test)
+CASE_WITH(early_segments, struct early_bench *b, begun(test))
 {
-	struct early_bench *b = begun(test);
-
 	end_receive(b->e, 0x77, HERE, 100);
 	comes(test, b, 4, send_hdr(1, 10, true), "whole", 5);
 	comes(test, b, 3, send_hdr(1, 5, false), " the ", 5);
@@ -215,9 +205,8 @@ static void early_segments(struct kunit *test)
 }
 
 /* SENDs in reverse: each takes its own receive, and they complete in their order. */
-static void early_messages(struct kunit *test)
+CASE_WITH(early_messages, struct early_bench *b, begun(test))
 {
-	struct early_bench *b = begun(test);
 	static const char *const text[] = { "one", "two", "three", "four" };
 
 	for (u32 i = 0; i < 4; i++)
@@ -234,9 +223,8 @@ static void early_messages(struct kunit *test)
 }
 
 /* The message behind the window is none of it: it waits for its turn. */
-static void early_behind_window(struct kunit *test)
+CASE_WITH(early_behind_window, struct early_bench *b, early_new(test))
 {
-	struct early_bench *b = early_new(test);
 	const u32 size = RECEIVES, made = rx_of(b->e->qp)->sends.size;
 
 	KUNIT_ASSERT_LE(test, size, made);
@@ -254,9 +242,8 @@ static void early_behind_window(struct kunit *test)
 }
 
 /* A shared queue gives a receive only to the message in turn: others would keep many from all. */
-static void early_shared(struct kunit *test)
+CASE_WITH(early_shared, struct early_bench *b, early_new(test))
 {
-	struct early_bench *b = early_new(test);
 	struct weft_srq *srq = zeroed(test, sizeof(*srq));
 	struct weft_ring *ring = &b->e->qp->rq->ring;
 
@@ -295,9 +282,8 @@ static void note_limit(struct ib_event *event, void *context)
 }
 
 /* The owner is told with no region held, though a Write that is not whole has come before. */
-static void early_tells(struct kunit *test)
+CASE_WITH(early_tells, struct early_bench *b, early_new(test))
 {
-	struct early_bench *b = early_new(test);
 	struct weft_srq *srq = zeroed(test, sizeof(*srq));
 	struct owner o = { .access = &rx_of(b->e->qp)->place.access };
 
@@ -321,10 +307,8 @@ static void early_tells(struct kunit *test)
 }
 
 /* Without a receive a message waits for its turn, and then for a receive. */
-static void early_without_receive(struct kunit *test)
+CASE_WITH(early_without_receive, struct early_bench *b, begun(test))
 {
-	struct early_bench *b = begun(test);
-
 	end_receive(b->e, 0x10, HERE, 100);
 	comes(test, b, 3, send_hdr(2, 0, true), "two", 3);
 	expect_early(test, b, 0, 0);
@@ -346,9 +330,8 @@ static void early_without_receive(struct kunit *test)
 }
 
 /* Immediate data takes the receive that was kept for its message. */
-static void early_behind_imm(struct kunit *test)
+CASE_WITH(early_behind_imm, struct early_bench *b, begun(test))
 {
-	struct early_bench *b = begun(test);
 	struct weft_ddp_hdr hdr;
 
 	end_receive(b->e, 0x10, HERE, 100);
@@ -364,9 +347,8 @@ static void early_behind_imm(struct kunit *test)
 }
 
 /* But not amidst a SEND, even if nothing of that was placed yet. */
-static void early_imm_amidst(struct kunit *test)
+CASE_WITH(early_imm_amidst, struct early_bench *b, begun(test))
 {
-	struct early_bench *b = begun(test);
 	struct weft_ddp_hdr hdr;
 
 	end_receive(b->e, 0x10, HERE, 100);
@@ -382,9 +364,8 @@ static void early_imm_amidst(struct kunit *test)
 }
 
 /* An answer to our read, in parts that come in reverse. */
-static void early_answer(struct kunit *test)
+CASE_WITH(early_answer, struct early_bench *b, begun(test))
 {
-	struct early_bench *b = begun(test);
 	struct weft_ddp_hdr hdr = {
 		.opcode = WEFT_RDMAP_READ_RESP, .tagged = true, .last = true, .to = 8,
 	};
@@ -447,10 +428,8 @@ static void early_wrong(struct kunit *test)
 }
 
 /* A segment that was placed is looked at again in its turn: its key may be gone by then. */
-static void early_then_revoked(struct kunit *test)
+CASE_WITH(early_then_revoked, struct early_bench *b, begun(test))
 {
-	struct early_bench *b = begun(test);
-
 	comes(test, b, 3, write_hdr(HERE, true), "early", 5);
 	expect_early(test, b, 1, 5);
 	b->e->mr.access = 0;
@@ -461,10 +440,8 @@ static void early_then_revoked(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, rx_of(b->e->qp)->stopped);
 }
 
-static void early_off(struct kunit *test)
+CASE_WITH(early_off, struct early_bench *b, early_new(test))
 {
-	struct early_bench *b = early_new(test);
-
 	b->arrivals.early = false;
 	first_comes(test, b);
 	comes(test, b, 3, write_hdr(HERE, true), "early", 5);
@@ -477,9 +454,8 @@ static void early_off(struct kunit *test)
 #define MANY	300U
 
 /* Many messages in any order: memory and completions are those of the order they were sent in. */
-static void early_many(struct kunit *test)
+CASE_WITH(early_many, struct early_bench *b, early_new(test))
 {
-	struct early_bench *b = early_new(test);
 	u32 i, next, msn = 1, *order, x = 12345;
 	struct weft_ddp_hdr hdr;
 	u8 byte;
@@ -519,10 +495,8 @@ static void early_many(struct kunit *test)
 }
 
 /* Receives that were taken for messages which never came whole are flushed in their order. */
-static void early_flushed(struct kunit *test)
+CASE_WITH(early_flushed, struct early_bench *b, begun(test))
 {
-	struct early_bench *b = begun(test);
-
 	for (u32 i = 0; i < RECEIVES; i++)
 		end_receive(b->e, i, HERE + 100 * i, 100);
 	comes(test, b, 4, send_hdr(3, 0, true), "three", 5);
@@ -577,10 +551,7 @@ static void early_waits_for_no_group(struct kunit *test)
 #endif
 }
 
-A_SUITE(early, fake, KUNIT_CASE(arrivals_have_turns), KUNIT_CASE(arrivals_refuse),
-	KUNIT_CASE(early_writes), KUNIT_CASE(early_segments), KUNIT_CASE(early_messages),
-	KUNIT_CASE(early_behind_window), KUNIT_CASE(early_shared), KUNIT_CASE(early_tells),
-	KUNIT_CASE(early_without_receive), KUNIT_CASE(early_behind_imm),
-	KUNIT_CASE(early_imm_amidst), KUNIT_CASE(early_answer), KUNIT_CASE(early_wrong),
-	KUNIT_CASE(early_then_revoked), KUNIT_CASE(early_off), KUNIT_CASE(early_many),
-	KUNIT_CASE(early_flushed), KUNIT_CASE(early_waits_for_no_group));
+A_SUITE(early, fake, arrivals_have_turns, arrivals_refuse, early_writes, early_segments,
+	early_messages, early_behind_window, early_shared, early_tells, early_without_receive,
+	early_behind_imm, early_imm_amidst, early_answer, early_wrong, early_then_revoked,
+	early_off, early_many, early_flushed, early_waits_for_no_group);

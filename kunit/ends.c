@@ -5,9 +5,6 @@
 #include "conn/lane.h"
 #include "ends.h"
 #include "paths/paths.h"
-#include "wire/bytes.h"
-#include "wire/fpdu.h"
-#include "wire/plan.h"
 
 static struct end *of_user(struct weft_qp_user *user)
 {
@@ -57,22 +54,12 @@ static const struct weft_llp_ops stream_ops = {
 
 static void memory_make(struct kunit *test, struct end *e)
 {
-	struct weft_mr *mr = &e->mr;
-
-	e->memory = alloc_pages_exact(END_MEMORY, GFP_KERNEL | __GFP_ZERO);
-	KUNIT_ASSERT_NOT_NULL(test, e->memory);
-	kref_init(&mr->refs);
-	init_completion(&mr->gone);
-	rwlock_init(&mr->lock);
-	mr->dev = &e->b->dev;
-	mr->stag = END_STAG;
-	mr->pd = &e->b->pd;
-	mr->access = IB_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE;
-	mr->iova = END_IOVA;
-	mr->length = END_MEMORY;
-	KUNIT_ASSERT_EQ(test, weft_blocks_from_run(&mr->blocks, e->memory), 0);
-	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&e->b->dev.mrs, END_STAG >> 8, mr,
-						    GFP_KERNEL)));
+	e->memory = must(test, alloc_pages_exact(END_MEMORY, GFP_KERNEL | __GFP_ZERO));
+	e->mr.iova = END_IOVA;
+	e->mr.length = END_MEMORY;
+	region(test, e->b, &e->mr, END_STAG);
+	e->mr.access |= WEFT_ACCESS_REMOTE;
+	KUNIT_ASSERT_EQ(test, weft_blocks_from_run(&e->mr.blocks, e->memory), 0);
 }
 
 /* Makes an end in INIT whose queue pair has no stream yet; fake_join() may join its to another. */
@@ -84,17 +71,12 @@ struct end *end_make(struct kunit *test)
 	e->qp = &e->b->engine.qp;
 	e->user.ops = &user_ops;
 	weft_settings_init(&e->b->dev.settings);
-	e->b->dev.counters = alloc_percpu(struct weft_counters);
-	KUNIT_ASSERT_NOT_NULL(test, e->b->dev.counters);
+	e->b->dev.counters = must(test, alloc_percpu(struct weft_counters));
 	e->qp->acc.rights = WEFT_ACCESS_REMOTE;
 	memory_make(test, e);
-	weft_baton_lock(&e->qp->tx_lock);
-	weft_tx_stop(tx_of(e->qp));
-	weft_qp_unlock(e->qp);
-	e->qp->state = IB_QPS_INIT;
+	bench_idle(e->b);
 	KUNIT_ASSERT_EQ(test, weft_engine_bind(e->qp, &e->user), 0);
-	e->fake = fake_open(&stream_ops, e);
-	KUNIT_ASSERT_NOT_NULL(test, e->fake);
+	e->fake = must(test, fake_open(&stream_ops, e));
 	e->llp = &e->fake->llp;
 	return e;
 }
@@ -107,8 +89,7 @@ void end_spread(struct kunit *test, struct end *e, bool initiator, u32 paths)
 	};
 
 	weft_paths_settings.paths = paths;
-	e->llp = weft_paths_begin(&e->fake->llp, &terms, &stream_ops, e);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(e->llp));
+	e->llp = must(test, weft_paths_begin(&e->fake->llp, &terms, &stream_ops, e));
 }
 
 /* Gives the queue pair its stream: the handshake has come to @agreed. As weft_engine_start(). */
@@ -160,15 +141,11 @@ struct weft_sq_wr *end_wr(struct end *e, u8 opcode, u32 offset, u32 len)
 {
 	struct weft_sq_wr *wr = weft_ring_slot(&e->qp->sq, e->sends);
 
-	memset(wr, 0, sizeof(*wr));
-	wr->wr_id = 0x1000 + e->sends;
-	wr->opcode = opcode;
-	wr->flags = WEFT_WR_SIGNALED;
-	wr->num_blocks = 1;
-	wr->num_sge = len ? 1 : 0;
-	wr->sge[0].addr = END_IOVA + offset;
-	wr->sge[0].length = len;
-	wr->sge[0].lkey = END_STAG;
+	*wr = (struct weft_sq_wr){
+		.wr_id = 0x1000 + e->sends, .opcode = opcode, .flags = WEFT_WR_SIGNALED,
+		.num_blocks = 1, .num_sge = len ? 1 : 0,
+		.sge = { { END_IOVA + offset, len, END_STAG } },
+	};
 	return wr;
 }
 
@@ -216,12 +193,8 @@ void end_receive(struct end *e, u64 wr_id, u32 offset, u32 len)
 	struct weft_wq_ctl *ctl = e->qp->own_rq.ring.mem;
 	struct weft_sge *sge = (struct weft_sge *)(wr + 1);
 
-	memset(wr, 0, sizeof(*wr));
-	wr->wr_id = wr_id;
-	wr->num_sge = len ? 1 : 0;
-	sge->addr = END_IOVA + offset;
-	sge->length = len;
-	sge->lkey = END_STAG;
+	*wr = (struct weft_rq_wr){ .wr_id = wr_id, .num_sge = len ? 1 : 0 };
+	*sge = (struct weft_sge){ END_IOVA + offset, len, END_STAG };
 	/* Pairs with the same load. */
 	smp_store_release(&ctl->producer, ++e->receives);
 	weft_engine_post_recv(e->qp);

@@ -8,8 +8,11 @@
 #include "fake_llp.h"
 #include "pair/qp.h"
 #include "uapi/weft-abi.h"
+#include "wire/bytes.h"
 #include "wire/ddp.h"
+#include "wire/fpdu.h"
 #include "wire/mpa.h"
+#include "wire/plan.h"
 
 #define END_STAG	0x00000901U	/* all of an end's memory, every right */
 #define END_IOVA	0x7000000ULL

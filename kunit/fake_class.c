@@ -196,9 +196,8 @@ static int class_send(struct weft_llp *llp, const void *buf, u32 len)
 {
 	struct fake *f = to_fake(llp);
 	struct sk_buff *skb;
-	int ret;
+	int ret = fake_once(&fake_faults.send);
 
-	ret = fake_once(&fake_faults.send);
 	if (ret)
 		return ret;
 	ret = -EPIPE;
@@ -304,10 +303,9 @@ static struct sk_buff *tail(const struct fake *f, u32 *len)
 
 static u32 class_room(struct weft_llp *llp, u32 emss)
 {
-	struct sk_buff *skb;
 	u32 len, rest;
+	struct sk_buff *skb = tail(to_fake(llp), &len);
 
-	skb = tail(to_fake(llp), &len);
 	if (!skb)
 		return emss;
 	rest = len % emss;

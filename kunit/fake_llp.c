@@ -68,15 +68,11 @@ static struct fake *fake_make(struct net *net, const struct weft_llp_ops *ops, v
 	lockdep_assert_held(&fakes_lock);
 	if (!f)
 		return NULL;
-	f->llp.class = &fake_class;
-	f->llp.ops = ops;
-	f->llp.owner = owner;
+	*f = (struct fake){
+		.llp = { .class = &fake_class, .ops = ops, .owner = owner }, .script = fake_script,
+		.net = net, .state = WEFT_LLP_DEAD, .lowat = 1, .tos = -1,
+	};
 	mutex_init(&f->lock);
-	f->script = fake_script;
-	f->net = net;
-	f->state = WEFT_LLP_DEAD;
-	f->lowat = 1;
-	f->tos = -1;
 	skb_queue_head_init(&f->out);
 	skb_queue_head_init(&f->kept);
 	skb_queue_head_init(&f->in);

@@ -58,10 +58,8 @@ static void expect_counted(struct kunit *test, const struct end *e)
 	KUNIT_EXPECT_EQ(test, rx->staged, (u32)end_count(e, WEFT_CNT_RX_STAGED_FPDUS));
 }
 
-static void flow_end(struct kunit *test, void *what)
+END_OF(flow_end, struct flow *f)
 {
-	struct flow *f = what;
-
 	expect_counted(test, f->a);
 	expect_counted(test, f->b);
 	end_free(test, f->a);
@@ -147,9 +145,8 @@ static void flow_sends(struct kunit *test)
 /* Both ends write at once, and neither byte beside them changes. */
 static void flow_writes(struct kunit *test)
 {
-	u8 *before;
+	u8 *before = zeroed(test, 2 * END_MEMORY);
 
-	before = zeroed(test, 2 * END_MEMORY);
 	for (u32 i = 0; i < ARRAY_SIZE(odd); i++) {
 		struct flow *f = flow_odd(test, i);
 
@@ -240,9 +237,8 @@ static void flow_atomics(struct kunit *test)
 }
 
 /* A fence waits for reads before it; immediate data comes behind the bytes of its Write. */
-static void flow_order(struct kunit *test)
+CASE_WITH(flow_order, struct flow *f, flow_odd(test, 3))
 {
-	struct flow *f = flow_odd(test, 3);
 	struct weft_sq_wr *wr;
 
 	end_post_to(f->a, WEFT_OP_READ, 0, 5000, 100000);
@@ -262,12 +258,10 @@ static void flow_order(struct kunit *test)
 }
 
 /* The end that asked for what it may not have learns which of its requests that was. */
-static void flow_blame(struct kunit *test)
+CASE_WITH(flow_blame, struct flow *f, flow_odd(test, 0))
 {
-	struct flow *f = flow_odd(test, 0);
-	struct weft_sq_wr *wr;
+	struct weft_sq_wr *wr = end_wr(f->a, WEFT_OP_READ, 0, 100);
 
-	wr = end_wr(f->a, WEFT_OP_READ, 0, 100);
 	end_remote(wr, 0);
 	wr->rkey = STAG;	/* without the right */
 	end_post(f->a, wr);
@@ -360,10 +354,8 @@ static void flow_mixed(struct kunit *test)
 }
 
 /* A graceful end at one is the end of the stream at the other, behind all that was sent. */
-static void flow_graceful_end(struct kunit *test)
+CASE_WITH(flow_graceful_end, struct flow *f, flow_odd(test, 7))
 {
-	struct flow *f = flow_odd(test, 7);
-
 	end_receive(f->b, 71, 200000, 50000);
 	end_send(f->a, 0, 50000);
 	KUNIT_EXPECT_EQ(test, weft_engine_drain(f->a->qp), 0);
@@ -378,6 +370,5 @@ static void flow_graceful_end(struct kunit *test)
 	expect_op(test, f->b, 71, WEFT_OP_RECV);
 }
 
-A_SUITE(flow, fake, KUNIT_CASE(flow_sends), KUNIT_CASE(flow_writes), KUNIT_CASE(flow_reads),
-	KUNIT_CASE(flow_atomics), KUNIT_CASE(flow_order), KUNIT_CASE(flow_blame),
-	KUNIT_CASE(flow_mixed), KUNIT_CASE(flow_graceful_end));
+A_SUITE(flow, fake, flow_sends, flow_writes, flow_reads, flow_atomics, flow_order, flow_blame,
+	flow_mixed, flow_graceful_end);

@@ -87,12 +87,17 @@ static enum weft_rx_verdict take_part(void *ctx, const u8 *from, u32 *len)
 	return weft_framer_part(&t->f, from, len, &take_ops, t);
 }
 
-static struct taker *taker(struct kunit *test, bool crc)
+static struct taker *taker_of(struct kunit *test, bool crc, bool marks)
 {
 	struct taker *t = zeroed(test, sizeof(*t));
 
-	weft_framer_start(&t->f, &(struct weft_mpa_agreed){ .crc = crc, .marks_in = false }, NULL);
+	weft_framer_start(&t->f, &(struct weft_mpa_agreed){ .crc = crc, .marks_in = marks }, NULL);
 	return t;
+}
+
+static struct taker *taker(struct kunit *test, bool crc)
+{
+	return taker_of(test, crc, false);
 }
 
 /* Writes an FPDU with a segment of @len bytes. Returns its length. */
@@ -111,11 +116,10 @@ static u32 fpdu(u8 *to, u32 len)
 /* Gives the taker a packet with these bytes. Returns how many were taken. */
 static u32 give(struct kunit *test, struct taker *t, const u8 *bytes, u32 len)
 {
-	struct sk_buff *skb = alloc_skb(len, GFP_KERNEL);
+	struct sk_buff *skb = must(test, alloc_skb(len, GFP_KERNEL));
 	struct weft_packet p;
 	u32 taken;
 
-	KUNIT_ASSERT_NOT_NULL(test, skb);
 	skb_put_data(skb, bytes, len);
 	KUNIT_ASSERT_TRUE(test, weft_packet_readable(skb));
 	p = weft_packet_begin(skb);
@@ -165,9 +169,8 @@ static void framer_tells(struct kunit *test)
 static void framer_damage(struct kunit *test)
 {
 	u8 bytes[MOST];
-	u32 at, n;
+	u32 n = fpdu(bytes, 33), at;
 
-	n = fpdu(bytes, 33);
 	for (at = WEFT_MPA_LEN; at < n; at++) {
 		struct taker *t = taker(test, true);
 
@@ -222,11 +225,10 @@ static void framer_begins_again(struct kunit *test)
 }
 
 /* While a staged segment waits, no byte behind its FPDU is taken, least of all for its rest. */
-static void framer_staged_waits(struct kunit *test)
+CASE_WITH(framer_staged_waits, struct taker *t, taker(test, true))
 {
 	u8 bytes[2 * MOST];
 	u32 first = fpdu(bytes, 33), n = first + fpdu(bytes + first, 50);
-	struct taker *t = taker(test, true);
 
 	t->f.summed = 0;
 	KUNIT_ASSERT_TRUE(test, weft_framer_stage_begin(&t->f));
@@ -244,11 +246,10 @@ static void framer_staged_waits(struct kunit *test)
 }
 
 /* What its taker refuses ends the stream: the rest is dropped, and told to nobody. */
-static void framer_refused(struct kunit *test)
+CASE_WITH(framer_refused, struct taker *t, taker(test, false))
 {
 	u8 bytes[2 * MOST];
 	u32 first = fpdu(bytes, HDR - 1), n = first + fpdu(bytes + first, 50);
-	struct taker *t = taker(test, false);
 
 	KUNIT_EXPECT_EQ(test, give(test, t, bytes, n), n);
 	KUNIT_EXPECT_EQ(test, t->begun, 1U);
@@ -257,16 +258,14 @@ static void framer_refused(struct kunit *test)
 }
 
 /* A row is offered where as much follows, and is looked for by length. */
-static void framer_rows(struct kunit *test)
+CASE_WITH(framer_rows, struct taker *t, taker(test, false))
 {
-	struct taker *t = taker(test, false);
-	struct sk_buff *skb = alloc_skb(4 * MOST, GFP_KERNEL);
+	struct sk_buff *skb = must(test, alloc_skb(4 * MOST, GFP_KERNEL));
 	u8 bytes[4 * MOST];
 	u32 one = fpdu(bytes, 50), n = one;
 	struct weft_packet p;
 	const u8 *segment;
 
-	KUNIT_ASSERT_NOT_NULL(test, skb);
 	n += fpdu(bytes + n, 50);
 	n += fpdu(bytes + n, 51);
 	KUNIT_EXPECT_EQ(test, give(test, t, bytes, n), n);
@@ -304,14 +303,6 @@ static u32 marked(u8 *to, bool crc)
 	return at;
 }
 
-static struct taker *marked_taker(struct kunit *test, bool crc)
-{
-	struct taker *t = taker(test, crc);
-
-	weft_framer_start(&t->f, &(struct weft_mpa_agreed){ .crc = crc, .marks_in = true }, NULL);
-	return t;
-}
-
 static void marked_end(struct kunit *test, struct taker *t)
 {
 	weft_framer_drop(&t->f);
@@ -340,7 +331,7 @@ static void framer_markers(struct kunit *test)
 
 		n = marked(bytes, crc);
 		for (cut = 1; cut < n; cut += way & 2 && cut > 40 ? 61 : 1) {
-			struct taker *t = marked_taker(test, crc);
+			struct taker *t = taker_of(test, crc, true);
 
 			if (way & 2) {
 				give_cut(test, t, bytes, n, cut);
@@ -369,7 +360,7 @@ static void framer_wrong_marker(struct kunit *test)
 
 		n = marked(bytes, crc);
 		for (at = 0; at < n; at += WEFT_MARKER_EVERY) {
-			struct taker *t = marked_taker(test, crc);
+			struct taker *t = taker_of(test, crc, true);
 
 			bytes[at + 2] ^= 0x80;
 			give_cut(test, t, bytes, n, way & 2 ? 3 : n);
@@ -394,7 +385,7 @@ static void framer_marker_damage(struct kunit *test)
 	for (way = 0; way < 2; way++) {
 		n = marked(bytes, way);
 		for (at = 0; at < n; at += WEFT_MARKER_EVERY) {
-			struct taker *t = marked_taker(test, way);
+			struct taker *t = taker_of(test, way, true);
 
 			bytes[at] ^= 1;
 			give_cut(test, t, bytes, n, n);
@@ -414,7 +405,7 @@ static void framer_marked_waits(struct kunit *test)
 	u32 n, taken, way, first;
 
 	for (way = 0; way < 2; way++) {
-		struct taker *t = marked_taker(test, way);
+		struct taker *t = taker_of(test, way, true);
 
 		n = marked(bytes, way);
 		first = weft_fpdu_len_marked(marked_lengths[0], 0);
@@ -438,8 +429,6 @@ static void framer_marked_waits(struct kunit *test)
 	}
 }
 
-A_SUITE(framer, no, KUNIT_CASE(framer_tells), KUNIT_CASE(framer_damage),
-	KUNIT_CASE(framer_waits_for_the_crc), KUNIT_CASE(framer_begins_again),
-	KUNIT_CASE(framer_staged_waits), KUNIT_CASE(framer_refused), KUNIT_CASE(framer_rows),
-	KUNIT_CASE(framer_markers), KUNIT_CASE(framer_wrong_marker),
-	KUNIT_CASE(framer_marker_damage), KUNIT_CASE(framer_marked_waits));
+A_SUITE(framer, no, framer_tells, framer_damage, framer_waits_for_the_crc, framer_begins_again,
+	framer_staged_waits, framer_refused, framer_rows, framer_markers, framer_wrong_marker,
+	framer_marker_damage, framer_marked_waits);

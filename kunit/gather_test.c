@@ -47,10 +47,8 @@ static u32 sent_at_once(struct weft_gather *gather)
 }
 
 /* One at a time: a trial comes seldom, and ever more seldom up to a limit. */
-static void gather_tries(struct kunit *test)
+CASE_WITH(gather_tries, struct weft_gather *gather, gather_of(test))
 {
-	struct weft_gather *gather = gather_of(test);
-
 	for (u32 pause = WEFT_GATHER_SOON; pause < WEFT_GATHER_LATE; pause *= 2) {
 		KUNIT_EXPECT_EQ(test, sent_at_once(gather), pause);
 		KUNIT_EXPECT_TRUE(test, end(gather));
@@ -61,10 +59,8 @@ static void gather_tries(struct kunit *test)
 }
 
 /* Many in one moment: they are sent together, and so are the next, without a trial. */
-static void gather_goes_on(struct kunit *test)
+CASE_WITH(gather_goes_on, struct weft_gather *gather, gather_of(test))
 {
-	struct weft_gather *gather = gather_of(test);
-
 	sent_at_once(gather);
 	for (u32 round = 0; round < 3; round++) {
 		for (u32 num = round ? 0 : 1; num < WEFT_GATHER_MOST - 1; num++)
@@ -77,9 +73,8 @@ static void gather_goes_on(struct kunit *test)
 }
 
 /* As many as came in one moment are sent together, without a wait for more but in a trial. */
-static void gather_learns(struct kunit *test)
+CASE_WITH(gather_learns, struct weft_gather *gather, gather_of(test))
 {
-	struct weft_gather *gather = gather_of(test);
 	const u32 depth = WEFT_GATHER_LEAST + 2;
 
 	sent_at_once(gather);
@@ -98,10 +93,8 @@ static void gather_learns(struct kunit *test)
 }
 
 /* Some in one moment are enough to go on; fewer end it. */
-static void gather_ends(struct kunit *test)
+CASE_WITH(gather_ends, struct weft_gather *gather, gather_of(test))
 {
-	struct weft_gather *gather = gather_of(test);
-
 	sent_at_once(gather);
 	for (u32 num = 1; num < WEFT_GATHER_LEAST; num++)
 		KUNIT_EXPECT_TRUE(test, holds(gather));
@@ -123,9 +116,8 @@ static u32 moment_after(struct weft_gather *gather, u64 ns)
 }
 
 /* On a slow machine a post is held longer; where posts are seldom, it is not. */
-static void gather_waits(struct kunit *test)
+CASE_WITH(gather_waits, struct weft_gather *gather, gather_of(test))
 {
-	struct weft_gather *gather = gather_of(test);
 	u32 moment = 0, tries;
 
 	KUNIT_EXPECT_EQ(test, gather->moment, (u32)WEFT_GATHER_NS);
@@ -156,9 +148,8 @@ static void gather_waits(struct kunit *test)
 }
 
 /* A post that is held starts no worker, which its timer does; the end that answers holds none. */
-static void gather_timer(struct kunit *test)
+CASE_WITH(gather_timer, struct bench *b, setup(test, ORD))
 {
-	struct bench *b = setup(test, ORD);
 	struct weft_gather *gather;
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
 	struct weft_wq_ctl *ctl = b->engine.qp.sq.mem;
@@ -194,6 +185,5 @@ static void gather_timer(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, b->engine.qp.consumer);
 }
 
-A_SUITE(gather, bench, KUNIT_CASE(gather_tries), KUNIT_CASE(gather_goes_on),
-	KUNIT_CASE(gather_learns), KUNIT_CASE(gather_ends), KUNIT_CASE(gather_waits),
-	KUNIT_CASE(gather_timer));
+A_SUITE(gather, bench, gather_tries, gather_goes_on, gather_learns, gather_ends, gather_waits,
+	gather_timer);

@@ -35,14 +35,12 @@ static int note(struct iw_cm_id *id, struct iw_cm_event *event)
 		return h->refuses;
 	if (h->events == HOST_EVENTS)
 		return -ENOMEM;
-	e->event = event->event;
-	e->status = event->status;
-	e->ird = event->ird;
-	e->ord = event->ord;
-	e->provider_data = event->provider_data;
-	e->named = event->local_addr.ss_family && event->remote_addr.ss_family;
-	e->private_len = event->private_data_len;
-	memset(e->private, 0, sizeof(e->private));
+	*e = (struct host_event){
+		.event = event->event, .status = event->status, .ird = event->ird,
+		.ord = event->ord, .provider_data = event->provider_data,
+		.named = event->local_addr.ss_family && event->remote_addr.ss_family,
+		.private_len = event->private_data_len,
+	};
 	if (event->private_data_len)
 		memcpy(e->private, event->private_data, event->private_data_len);
 	h->events++;
@@ -100,10 +98,8 @@ struct host *host_new(struct kunit *test)
 	weft_settings_init(&dev->settings);
 	dev->transports.chosen = &fake_transport;
 	dev->netdev = init_net.loopback_dev;
-	dev->lane = weft_lane_new();
-	KUNIT_ASSERT_NOT_NULL(test, dev->lane);
-	dev->counters = alloc_percpu(struct weft_counters);
-	KUNIT_ASSERT_NOT_NULL(test, dev->counters);
+	dev->lane = must(test, weft_lane_new());
+	dev->counters = must(test, alloc_percpu(struct weft_counters));
 	/* A queue pair of the kernel's, which rdma_cm has made for this identifier. */
 	qp->owner = NULL;
 	h->cm->context = h;
@@ -112,10 +108,7 @@ struct host *host_new(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&dev->qps, qp->acc.qpn, qp->entry,
 						    GFP_KERNEL)));
 	host_id(h, &h->id);
-	weft_baton_lock(&qp->tx_lock);
-	weft_tx_stop(tx_of(qp));
-	weft_qp_unlock(qp);
-	qp->state = IB_QPS_INIT;
+	bench_idle(h->b);
 	return h;
 }
 
@@ -218,10 +211,9 @@ int host_connect(struct host *h, const char *private)
 /* Somebody who listens at HOST_PORT: the test. */
 static struct fake *server_new(struct kunit *test)
 {
-	struct fake *server = fake_open(NULL, NULL);
+	struct fake *server = must(test, fake_open(NULL, NULL));
 	struct sockaddr_storage addr;
 
-	KUNIT_ASSERT_NOT_NULL(test, server);
 	address(&addr, "10.0.0.2", HOST_PORT);
 	server->llp.class->bind(&server->llp, &addr, false);
 	KUNIT_ASSERT_EQ(test, server->llp.class->listen(&server->llp, 100), 0);
@@ -305,15 +297,13 @@ void peer_sends(struct kunit *test, struct fake *peer, const struct weft_mpa_fra
 
 /* --- meetings --- */
 
-static void meeting_end(struct kunit *test, void *what)
+END_OF(meeting_end, struct meeting *m)
 {
-	struct meeting *m = what;
-
 	host_expect_silence(test, m->h);
 	if (m->server)
 		weft_llp_close(&m->server->llp, true);
 	else
-		weft_iw_destroy_listen(&m->listener);
+		KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&m->listener), 0);
 	if (m->peer)
 		weft_llp_close(&m->peer->llp, true);
 	host_free(test, m->h);
@@ -331,8 +321,7 @@ struct meeting *meeting_new(struct kunit *test, bool visited)
 	if (visited) {
 		host_id(m->h, &m->listener);
 		KUNIT_ASSERT_EQ(test, host_listen(m->h, &m->listener, "10.0.0.1", 5), 0);
-		m->peer = host_call("10.0.0.1");
-		KUNIT_ASSERT_NOT_NULL(test, m->peer);
+		m->peer = must(test, host_call("10.0.0.1"));
 		settle();
 	} else {
 		m->server = server_new(test);
@@ -344,8 +333,7 @@ struct meeting *meeting_new(struct kunit *test, bool visited)
 /* The server has the host's next connection. */
 void meeting_accept(struct kunit *test, struct meeting *m)
 {
-	m->peer = server_accept(m->server);
-	KUNIT_ASSERT_NOT_NULL(test, m->peer);
+	m->peer = must(test, server_accept(m->server));
 }
 
 /* The peer reads a Request of the host's, or a Reply. */

@@ -44,10 +44,8 @@ static u8 segment(struct weft_window *w, u32 msn, u32 mo, u32 len, bool last)
 }
 
 /* Each message has a receive of its own, with memory for its SGEs, in either width. */
-static void window_has_room(struct kunit *test)
+CASE_WITH(window_has_room, struct weft_window *w, window(test))
 {
-	struct weft_window *w = window(test);
-
 	for (u32 width = 1; width <= WEFT_WINDOW; width += WEFT_WINDOW - 1) {
 		KUNIT_ASSERT_EQ(test, w->size, width);
 		for (u32 i = 0; i < width; i++) {
@@ -71,9 +69,8 @@ static void window_has_room(struct kunit *test)
 }
 
 /* A message grows by its segments, and is whole with the last. */
-static void window_message_grows(struct kunit *test)
+CASE_WITH(window_message_grows, struct weft_window *w, window(test))
 {
-	struct weft_window *w = window(test);
 	struct weft_inbound *m = weft_window_at(w, w->next);
 
 	m->recv.room = 100;
@@ -88,20 +85,16 @@ static void window_message_grows(struct kunit *test)
 }
 
 /* What the last segment tells is there when the message is delivered. */
-static void window_message_tells(struct kunit *test)
+CASE_WITH(window_message_tells, struct weft_window *w, window(test))
 {
-	struct weft_window *w = window(test);
-
 	weft_inbound_end(weft_window_at(w, w->next), 4, WEFT_RDMAP_SEND_SE_INV, 0x1234);
 	KUNIT_ASSERT_NOT_NULL(test, ready(w));
 	KUNIT_EXPECT_EQ(test, ready(w)->opcode, WEFT_RDMAP_SEND_SE_INV);
 	KUNIT_EXPECT_EQ(test, ready(w)->ex, 0x1234U);
 }
 
-static void window_refuses(struct kunit *test)
+CASE_WITH(window_refuses, struct weft_window *w, window(test))
 {
-	struct weft_window *w = window(test);
-
 	/* Numbers begin at 1: behind the window, and before it. */
 	KUNIT_EXPECT_EQ(test, segment(w, 1 + w->size, 0, 4, true), WEFT_DU_MSN_RANGE);
 	KUNIT_EXPECT_EQ(test, segment(w, 0, 0, 4, true), WEFT_DU_MSN_RANGE);
@@ -128,10 +121,8 @@ static void window_refuses(struct kunit *test)
 }
 
 /* A whole message is delivered once, and the next begins from nothing. */
-static void window_delivers_once(struct kunit *test)
+CASE_WITH(window_delivers_once, struct weft_window *w, window(test))
 {
-	struct weft_window *w = window(test);
-
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 50, true), 0);
 	KUNIT_EXPECT_NOT_NULL(test, ready(w));
 	weft_window_pass(w);
@@ -143,9 +134,8 @@ static void window_delivers_once(struct kunit *test)
 }
 
 /* Numbers go on behind 2^32 - 1 with 0. */
-static void window_wraps(struct kunit *test)
+CASE_WITH(window_wraps, struct weft_window *w, window(test))
 {
-	struct weft_window *w = window(test);
 	u32 i, msn = U32_MAX - 4;
 
 	w->next = msn;
@@ -162,10 +152,8 @@ static void window_wraps(struct kunit *test)
 }
 
 /* A new stream knows nothing of what was on its way. */
-static void window_starts_anew(struct kunit *test)
+CASE_WITH(window_starts_anew, struct weft_window *w, window(test))
 {
-	struct weft_window *w = window(test);
-
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 8, true), 0);
 	weft_window_pass(w);
 	weft_window_at(w, w->next)->recv.active = true;
@@ -194,7 +182,5 @@ static void written_adds_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w.len, 4U);
 }
 
-A_SUITE(inbound, no, KUNIT_CASE(window_has_room), KUNIT_CASE(window_message_grows),
-	KUNIT_CASE(window_message_tells), KUNIT_CASE(window_refuses),
-	KUNIT_CASE(window_delivers_once), KUNIT_CASE(window_wraps), KUNIT_CASE(window_starts_anew),
-	KUNIT_CASE(written_adds_up));
+A_SUITE(inbound, no, window_has_room, window_message_grows, window_message_tells, window_refuses,
+	window_delivers_once, window_wraps, window_starts_anew, written_adds_up);

@@ -30,20 +30,16 @@ static int at(const struct weft_mr *mr, u64 addr, u64 len)
 	return weft_mr_check(mr, STAG, &pd, 0, addr, len, IB_ACCESS_REMOTE_WRITE);
 }
 
-static void key_inside(struct kunit *test)
+CASE_WITH(key_inside, struct weft_mr *mr, region(test, IOVA, LENGTH))
 {
-	struct weft_mr *mr = region(test, IOVA, LENGTH);
-
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA, LENGTH), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA + LENGTH - 1, 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA + 4095, 2), WEFT_KEY_OK);
 }
 
-static void key_outside(struct kunit *test)
+CASE_WITH(key_outside, struct weft_mr *mr, region(test, IOVA, LENGTH))
 {
-	struct weft_mr *mr = region(test, IOVA, LENGTH);
-
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA - 1, 1), WEFT_KEY_BOUNDS);
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA - 1, 2), WEFT_KEY_BOUNDS);
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA + LENGTH, 1), WEFT_KEY_BOUNDS);
@@ -75,10 +71,8 @@ static void key_against_oracle(struct kunit *test)
 	}
 }
 
-static void key_wraps(struct kunit *test)
+CASE_WITH(key_wraps, struct weft_mr *mr, region(test, IOVA, LENGTH))
 {
-	struct weft_mr *mr = region(test, IOVA, LENGTH);
-
 	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 2), WEFT_KEY_WRAP);
 	KUNIT_EXPECT_EQ(test, at(mr, 1, U64_MAX), WEFT_KEY_BOUNDS);
 	KUNIT_EXPECT_EQ(test, at(mr, 2, U64_MAX), WEFT_KEY_WRAP);
@@ -94,10 +88,8 @@ static void key_wraps(struct kunit *test)
 }
 
 /* The kernel's own region has no bounds, yet nothing goes round the end. */
-static void key_all_memory(struct kunit *test)
+CASE_WITH(key_all_memory, struct weft_mr *mr, region(test, 0, 0))
 {
-	struct weft_mr *mr = region(test, 0, 0);
-
 	mr->all_memory = true;
 	KUNIT_EXPECT_EQ(test, at(mr, 0, 1), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, U64_MAX, 1), WEFT_KEY_OK);
@@ -105,13 +97,12 @@ static void key_all_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, 0, 1, 0), WEFT_KEY_PD);
 }
 
-static void key_rights(struct kunit *test)
+CASE_WITH(key_rights, struct weft_mr *mr, region(test, IOVA, LENGTH))
 {
 	static const int rights[] = {
 		IB_ACCESS_LOCAL_WRITE, IB_ACCESS_REMOTE_READ,
 		IB_ACCESS_REMOTE_WRITE, IB_ACCESS_REMOTE_ATOMIC,
 	};
-	struct weft_mr *mr = region(test, IOVA, LENGTH);
 
 	for (size_t have = 0; have < ARRAY_SIZE(rights); have++) {
 		mr->access = rights[have];
@@ -131,10 +122,8 @@ static void key_rights(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 1), WEFT_KEY_ACCESS);
 }
 
-static void key_domain(struct kunit *test)
+CASE_WITH(key_domain, struct weft_mr *mr, region(test, IOVA, LENGTH))
 {
-	struct weft_mr *mr = region(test, IOVA, LENGTH);
-
 	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, &other_pd, 0, IOVA, 1, IB_ACCESS_REMOTE_READ),
 			WEFT_KEY_PD);
 	KUNIT_EXPECT_EQ(test, weft_mr_check(mr, STAG, NULL, 0, IOVA, 1, IB_ACCESS_REMOTE_READ),
@@ -142,10 +131,8 @@ static void key_domain(struct kunit *test)
 }
 
 /* The low byte changes with each use of a slot: yesterday's key is no key. */
-static void key_stale(struct kunit *test)
+CASE_WITH(key_stale, struct weft_mr *mr, region(test, IOVA, LENGTH))
 {
-	struct weft_mr *mr = region(test, IOVA, LENGTH);
-
 	for (unsigned int bit = 0; bit < 32; bit++)
 		KUNIT_EXPECT_EQ_MSG(test, weft_mr_check(mr, STAG ^ BIT(bit), &pd, 0, IOVA,
 							1, IB_ACCESS_REMOTE_READ), WEFT_KEY_UNKNOWN,
@@ -153,10 +140,8 @@ static void key_stale(struct kunit *test)
 }
 
 /* No byte is touched, so no bound is broken; the key must still be good. */
-static void key_zero_length(struct kunit *test)
+CASE_WITH(key_zero_length, struct weft_mr *mr, region(test, IOVA, LENGTH))
 {
-	struct weft_mr *mr = region(test, IOVA, LENGTH);
-
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 0), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA + LENGTH, 0), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, 0, 0), WEFT_KEY_OK);
@@ -168,16 +153,12 @@ static void key_zero_length(struct kunit *test)
 }
 
 /* An empty region has not one byte, and is no way to all memory either. */
-static void key_empty_region(struct kunit *test)
+CASE_WITH(key_empty_region, struct weft_mr *mr, region(test, IOVA, 0))
 {
-	struct weft_mr *mr = region(test, IOVA, 0);
-
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 0), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, at(mr, IOVA, 1), WEFT_KEY_BOUNDS);
 	KUNIT_EXPECT_EQ(test, at(mr, 0, U64_MAX), WEFT_KEY_BOUNDS);
 }
 
-A_SUITE(key, no, KUNIT_CASE(key_inside), KUNIT_CASE(key_outside), KUNIT_CASE(key_against_oracle),
-	KUNIT_CASE(key_wraps), KUNIT_CASE(key_all_memory), KUNIT_CASE(key_rights),
-	KUNIT_CASE(key_domain), KUNIT_CASE(key_stale), KUNIT_CASE(key_zero_length),
-	KUNIT_CASE(key_empty_region));
+A_SUITE(key, no, key_inside, key_outside, key_against_oracle, key_wraps, key_all_memory, key_rights,
+	key_domain, key_stale, key_zero_length, key_empty_region);

@@ -3,7 +3,6 @@
 #include <linux/delay.h>
 #include <linux/tracepoint.h>
 
-#include "conn/conn.h"
 #include "hosts.h"
 
 static void host_end(struct kunit *test, void *h)
@@ -40,10 +39,7 @@ static struct host *listening(struct kunit *test, struct iw_cm_id *id, const cha
 /* A peer that connects there, before anybody has looked at it. */
 static struct fake *caller(struct kunit *test, const char *addr)
 {
-	struct fake *peer = host_call(addr);
-
-	KUNIT_ASSERT_NOT_NULL(test, peer);
-	return peer;
+	return must(test, host_call(addr));
 }
 
 static struct weft_listener *of(struct iw_cm_id *id)
@@ -52,9 +48,8 @@ static struct weft_listener *of(struct iw_cm_id *id)
 }
 
 /* What iw_cm asks for is what the stream is told, and its reference is given back. */
-static void listener_life(struct kunit *test)
+CASE_WITH(listener_life, struct host *h, host(test))
 {
-	struct host *h = host(test);
 	struct iw_cm_id id;
 	struct fake *f;
 
@@ -64,8 +59,7 @@ static void listener_life(struct kunit *test)
 	id.afonly = true;
 	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 200), 0);
 	KUNIT_EXPECT_EQ(test, h->refs, 1);
-	f = fake_oldest();
-	KUNIT_ASSERT_NOT_NULL(test, f);
+	f = must(test, fake_oldest());
 	KUNIT_EXPECT_TRUE(test, f->listens);
 	KUNIT_EXPECT_EQ(test, f->backlog, 200);
 	KUNIT_EXPECT_EQ(test, f->tos, 0x28);
@@ -78,9 +72,8 @@ static void listener_life(struct kunit *test)
 }
 
 /* What the stream refuses iw_cm is told, and nothing stays behind. */
-static void listener_fails(struct kunit *test)
+CASE_WITH(listener_fails, struct host *h, host(test))
 {
-	struct host *h = host(test);
 	struct iw_cm_id id;
 
 	host_id(h, &id);
@@ -146,10 +139,9 @@ static void listener_places(struct kunit *test)
 static void listener_nobodys(struct kunit *test)
 {
 	struct iw_cm_id id;
-	struct fake *peer;
 	struct host *h = listening(test, &id, "0.0.0.0", 5);
+	struct fake *peer = caller(test, "192.0.2.1");
 
-	peer = caller(test, "192.0.2.1");
 	settle();
 	KUNIT_EXPECT_EQ(test, (int)peer->llp.class->state(&peer->llp), (int)WEFT_LLP_DEAD);
 	KUNIT_EXPECT_PTR_EQ(test, host_conn(h), NULL);
@@ -194,24 +186,13 @@ static void listener_half_open(struct kunit *test)
 }
 
 /* A Request that iw_cm has no place for is refused. */
-static void listener_full(struct kunit *test)
+CASE_WITH(listener_full, struct meeting *m, meeting_new(test, true))
 {
-	u8 *private = zeroed(test, WEFT_MPA_MAX_PRIVATE);
-	struct weft_mpa_frame reply;
-	struct iw_cm_id id;
-	struct fake *peer;
-	struct host *h = listening(test, &id, "10.0.0.1", 1);
-
-	h->refuses = -ENOMEM;
-	peer = caller(test, "10.0.0.1");
-	settle();
-	peer_sends(test, peer, &a_request, "");
-	KUNIT_ASSERT_TRUE(test, peer_reads(test, peer, true, &reply, private));
-	KUNIT_EXPECT_TRUE(test, reply.reject);
-	KUNIT_EXPECT_TRUE(test, peer->ended);
-	weft_llp_close(&peer->llp, true);
-	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
-	settle();
+	m->h->refuses = -ENOMEM;
+	peer_sends(test, m->peer, &a_request, "");
+	meeting_reads(test, m, true);
+	KUNIT_EXPECT_TRUE(test, m->frame.reject);
+	KUNIT_EXPECT_TRUE(test, m->peer->ended);
 }
 
 /* Accepting goes on by itself after it has failed for want of memory. */
@@ -234,21 +215,13 @@ static void listener_tries_again(struct kunit *test)
 }
 
 /* A device that goes takes its listeners out of use; iw_cm frees them later. */
-static void listener_device_goes(struct kunit *test)
+CASE_WITH(listener_device_goes, struct meeting *m, meeting_new(test, true))
 {
-	struct iw_cm_id id;
-	struct fake *peer;
-	struct host *h = listening(test, &id, "10.0.0.1", 5);
-
-	peer = caller(test, "10.0.0.1");
+	weft_conn_stop_all(host_dev(m->h));
 	settle();
-	weft_conn_stop_all(host_dev(h));
-	settle();
-	KUNIT_EXPECT_EQ(test, (int)peer->llp.class->state(&peer->llp), (int)WEFT_LLP_DEAD);
+	KUNIT_EXPECT_EQ(test, (int)m->peer->state, (int)WEFT_LLP_DEAD);
 	KUNIT_EXPECT_PTR_EQ(test, host_call("10.0.0.1"), NULL);
-	KUNIT_EXPECT_EQ(test, h->refs, 0);
-	KUNIT_EXPECT_EQ(test, weft_iw_destroy_listen(&id), 0);
-	weft_llp_close(&peer->llp, true);
+	KUNIT_EXPECT_EQ(test, m->h->refs, 0);
 }
 
 /* An end of a listener, in a thread of its own. */
@@ -292,10 +265,9 @@ static void ending_finish(struct ending *ending)
 }
 
 /* A connection that is accepted while the last listener ends belongs to nobody. */
-static void listener_ends_amid_accept(struct kunit *test)
+CASE_WITH(listener_ends_amid_accept, struct host *h, host(test))
 {
 	static const char *const places[] = { "10.0.0.1", "0.0.0.0" };
-	struct host *h = host(test);
 	struct ending ending;
 	struct iw_cm_id id;
 	struct fake *peer;
@@ -338,10 +310,9 @@ static void refs_find(struct tracepoint *tp, void *data)
 }
 
 /* An accept that still posts events has a reference besides the connection's and its lane's. */
-static void listener_keeps_amid_accept(struct kunit *test)
+CASE_WITH(listener_keeps_amid_accept, struct host *h, host(test))
 {
 	struct refs_watch watch = {};
-	struct host *h = host(test);
 	struct ending ending;
 	struct iw_cm_id id;
 	struct fake *peer;
@@ -419,12 +390,11 @@ static void listener_many(struct kunit *test)
 {
 	const u32 count = 1200;
 	struct host *a = host(test), *b = host(test);
-	struct iw_cm_id *ids = kvcalloc(count, sizeof(*ids), GFP_KERNEL);
+	struct iw_cm_id *ids = must(test, kvcalloc(count, sizeof(*ids), GFP_KERNEL));
 	struct iw_cm_id again;
 	u32 i, half_open;
 	char addr[16];
 
-	KUNIT_ASSERT_NOT_NULL(test, ids);
 	for (i = 0; i < count; i++) {
 		struct host *h = i % 2 ? b : a;
 
@@ -448,9 +418,7 @@ static void listener_many(struct kunit *test)
 	kvfree(ids);
 }
 
-A_SUITE(listener, host, KUNIT_CASE(listener_life), KUNIT_CASE(listener_fails),
-	KUNIT_CASE(listener_places), KUNIT_CASE(listener_nobodys), KUNIT_CASE(listener_half_open),
-	KUNIT_CASE(listener_full), KUNIT_CASE(listener_tries_again),
-	KUNIT_CASE(listener_device_goes), KUNIT_CASE(listener_ends_amid_accept),
-	KUNIT_CASE(listener_keeps_amid_accept), KUNIT_CASE(listener_begins_amid_end),
-	KUNIT_CASE(listener_many));
+A_SUITE(listener, host, listener_life, listener_fails, listener_places, listener_nobodys,
+	listener_half_open, listener_full, listener_tries_again, listener_device_goes,
+	listener_ends_amid_accept, listener_keeps_amid_accept, listener_begins_amid_end,
+	listener_many);

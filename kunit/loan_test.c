@@ -5,8 +5,6 @@
 
 #include "ends.h"
 #include "tx/tx.h"
-#include "wire/bytes.h"
-#include "wire/plan.h"
 
 #define MOST	SZ_1M
 
@@ -17,10 +15,8 @@ struct loan_bench {
 	u32 len;	/* bytes of that */
 };
 
-static void bench_end(struct kunit *test, void *what)
+END_OF(bench_end, struct loan_bench *l)
 {
-	struct loan_bench *l = what;
-
 	end_free(test, l->e);
 	vfree(l->tape);
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
@@ -33,8 +29,7 @@ static struct loan_bench *bench_new(struct kunit *test, bool crc)
 	};
 	struct loan_bench *l = zeroed(test, sizeof(*l));
 
-	l->tape = vzalloc(MOST);
-	KUNIT_ASSERT_NOT_NULL(test, l->tape);
+	l->tape = must(test, vzalloc(MOST));
 	fake_script.lends = true;
 	l->e = end_make(test);
 	/* A user's memory; lending only asks whether it is that. */
@@ -59,10 +54,7 @@ static void take(struct loan_bench *l)
 
 static void write(struct loan_bench *l, u32 offset, u32 len)
 {
-	struct weft_sq_wr *wr = end_wr(l->e, WEFT_OP_WRITE, offset, len);
-
-	end_remote(wr, 0);
-	end_post(l->e, wr);
+	end_post_to(l->e, WEFT_OP_WRITE, offset, len, 0);
 	end_ring(l->e);
 }
 
@@ -153,10 +145,8 @@ static void expect_write(struct kunit *test, struct loan_bench *l, u32 offset, u
 }
 
 /* The first is tried with one FPDU, and is not done before the stream is through with it. */
-static void loan_tried(struct kunit *test)
+CASE_WITH(loan_tried, struct loan_bench *l, bench_new(test, false))
 {
-	struct loan_bench *l = bench_new(test, false);
-
 	warm(test, l);
 	l->e->fake->script.keeps = true;
 	write(l, 5000, 150000);
@@ -189,10 +179,8 @@ static void expect_returned(struct kunit *test, struct loan_bench *l)
 }
 
 /* From then on all of a large message goes from where it lies. */
-static void loan_goes_on(struct kunit *test)
+CASE_WITH(loan_goes_on, struct loan_bench *l, keeping(test))
 {
-	struct loan_bench *l = keeping(test);
-
 	write(l, 4097, 200000);
 	settle();
 	KUNIT_EXPECT_GE(test, held(l), 48U);
@@ -204,10 +192,8 @@ static void loan_goes_on(struct kunit *test)
 }
 
 /* Where pages are copied on the way, one loan is the last. */
-static void loan_copied(struct kunit *test)
+CASE_WITH(loan_copied, struct loan_bench *l, bench_new(test, false))
 {
-	struct loan_bench *l = bench_new(test, false);
-
 	warm(test, l);
 	l->e->fake->script.copies = true;
 	for (int i = 0; i < 3; i++) {
@@ -223,10 +209,8 @@ static void loan_copied(struct kunit *test)
 }
 
 /* What is checksummed is copied, what is small, and what the stream does not take. */
-static void loan_not(struct kunit *test)
+CASE_WITH(loan_not, struct loan_bench *l, bench_new(test, true))
 {
-	struct loan_bench *l = bench_new(test, true);
-
 	warm(test, l);
 	wrote(test, l, 0, 200000);
 	KUNIT_EXPECT_EQ(test, end_count(l->e, WEFT_CNT_TX_LENT), 0ULL);
@@ -240,10 +224,9 @@ static void loan_not(struct kunit *test)
 }
 
 /* An FPDU of a long message ends with a page, so that none is sent in two pieces. */
-static void loan_cut(struct kunit *test)
+CASE_WITH(loan_cut, struct loan_bench *l, warmer(test))
 {
 	const u32 total = 3 * WEFT_LENT_MOST;
-	struct loan_bench *l = warmer(test);
 	u32 at, n, got = 0;
 
 	write(l, 100, total);
@@ -258,10 +241,8 @@ static void loan_cut(struct kunit *test)
 }
 
 /* So are a kernel consumer's pages, which no process owns. */
-static void loan_kernel(struct kunit *test)
+CASE_WITH(loan_kernel, struct loan_bench *l, warmer(test))
 {
-	struct loan_bench *l = warmer(test);
-
 	l->e->mr.umem = NULL;
 	l->e->fake->script.keeps = true;
 	write(l, 0, 100000);
@@ -272,13 +253,11 @@ static void loan_kernel(struct kunit *test)
 }
 
 /* A small message goes with the loan before it, not in a packet of its own. */
-static void loan_joined(struct kunit *test)
+CASE_WITH(loan_joined, struct loan_bench *l, warmer(test))
 {
-	struct loan_bench *l = warmer(test);
-	u64 batches;
 	u32 send;
+	u64 batches = end_count(l->e, WEFT_CNT_TX_BATCHES);
 
-	batches = end_count(l->e, WEFT_CNT_TX_BATCHES);
 	end_post_to(l->e, WEFT_OP_WRITE, 0, 40000, 0);
 	end_send(l->e, 50000, 10);
 	take(l);
@@ -294,10 +273,8 @@ static void loan_joined(struct kunit *test)
 }
 
 /* A small message behind a loan is done after it, as it was posted. */
-static void loan_order(struct kunit *test)
+CASE_WITH(loan_order, struct loan_bench *l, keeping(test))
 {
-	struct loan_bench *l = keeping(test);
-
 	write(l, 0, 100000);
 	end_send(l->e, 0, 10);
 	take(l);
@@ -310,9 +287,8 @@ static void loan_order(struct kunit *test)
 }
 
 /* Requests whose completion nobody wants are one loan with the one that has it. */
-static void loan_unsignaled(struct kunit *test)
+CASE_WITH(loan_unsignaled, struct loan_bench *l, keeping(test))
 {
-	struct loan_bench *l = keeping(test);
 	struct weft_sq_wr *wr;
 
 	for (int i = 0; i < 3; i++) {
@@ -353,10 +329,8 @@ static void loan_partial(struct kunit *test)
 }
 
 /* A graceful end waits for what is lent; whoever destroys the queue pair does not. */
-static void loan_drain(struct kunit *test)
+CASE_WITH(loan_drain, struct loan_bench *l, keeping(test))
 {
-	struct loan_bench *l = keeping(test);
-
 	write(l, 0, 100000);
 	take(l);
 	KUNIT_EXPECT_EQ(test, weft_engine_drain(l->e->qp), 0);
@@ -376,10 +350,8 @@ static void loan_drain(struct kunit *test)
 }
 
 /* A queue pair off its stream is not flushed before the reset has brought its pages back. */
-static void loan_stop(struct kunit *test)
+CASE_WITH(loan_stop, struct loan_bench *l, keeping(test))
 {
-	struct loan_bench *l = keeping(test);
-
 	write(l, 0, 100000);
 	take(l);
 	write(l, 0, 100000);
@@ -422,10 +394,8 @@ static void loan_given_up(struct kunit *test)
 }
 
 /* Memory whose key is gone when it is to be lent fails the queue pair, and holds nothing. */
-static void loan_key_gone(struct kunit *test)
+CASE_WITH(loan_key_gone, struct loan_bench *l, warmer(test))
 {
-	struct loan_bench *l = warmer(test);
-
 	l->e->fake->script.window = 70000;
 	write(l, 0, 500000);
 	settle();
@@ -439,8 +409,6 @@ static void loan_key_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, held(l), 0U);
 }
 
-A_SUITE(loan, fake, KUNIT_CASE(loan_tried), KUNIT_CASE(loan_goes_on), KUNIT_CASE(loan_copied),
-	KUNIT_CASE(loan_not), KUNIT_CASE(loan_cut), KUNIT_CASE(loan_kernel),
-	KUNIT_CASE(loan_joined), KUNIT_CASE(loan_order), KUNIT_CASE(loan_unsignaled),
-	KUNIT_CASE(loan_partial), KUNIT_CASE(loan_drain), KUNIT_CASE(loan_stop),
-	KUNIT_CASE(loan_given_up), KUNIT_CASE(loan_key_gone));
+A_SUITE(loan, fake, loan_tried, loan_goes_on, loan_copied, loan_not, loan_cut, loan_kernel,
+	loan_joined, loan_order, loan_unsignaled, loan_partial, loan_drain, loan_stop,
+	loan_given_up, loan_key_gone);

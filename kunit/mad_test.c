@@ -25,13 +25,11 @@ static struct pma_asked *asked_new(struct kunit *test)
 {
 	struct pma_asked *a = zeroed(test, sizeof(*a));
 
-	a->dev.counters = alloc_percpu(struct weft_counters);
-	KUNIT_ASSERT_NOT_NULL(test, a->dev.counters);
-	a->in.mad_hdr.base_version = 1;
-	a->in.mad_hdr.class_version = 1;
-	a->in.mad_hdr.mgmt_class = IB_MGMT_CLASS_PERF_MGMT;
-	a->in.mad_hdr.method = IB_MGMT_METHOD_GET;
-	a->in.mad_hdr.tid = cpu_to_be64(4711);
+	a->dev.counters = must(test, alloc_percpu(struct weft_counters));
+	a->in.mad_hdr = (struct ib_mad_hdr){
+		.base_version = 1, .class_version = 1, .mgmt_class = IB_MGMT_CLASS_PERF_MGMT,
+		.method = IB_MGMT_METHOD_GET, .tid = cpu_to_be64(4711),
+	};
 	a->in.data[OF_PORT] = 1;
 	memset(&a->out, 0xee, sizeof(a->out));
 	at_end(test, asked_end, a);
@@ -54,9 +52,8 @@ static u16 status_of(const struct pma_asked *a)
 	return be16_to_cpu(a->out.mad_hdr.status);
 }
 
-static void class_says_64_bits(struct kunit *test)
+CASE_WITH(class_says_64_bits, struct pma_asked *a, asked_new(test))
 {
-	struct pma_asked *a = asked_new(test);
 	const struct ib_class_port_info *info = (void *)(a->out.data + AT);
 
 	a->in.data[OF_PORT] = 0;
@@ -67,9 +64,8 @@ static void class_says_64_bits(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, info->capability_mask & IB_PMA_CLASS_CAP_EXT_WIDTH);
 }
 
-static void counters_of_64_bits(struct kunit *test)
+CASE_WITH(counters_of_64_bits, struct pma_asked *a, asked_new(test))
 {
-	struct pma_asked *a = asked_new(test);
 	const struct ib_pma_portcounters_ext *c = (void *)(a->out.data + AT);
 
 	weft_count(a->dev.counters, WEFT_CNT_TX_BYTES, 0x500000008ULL);
@@ -90,9 +86,8 @@ static void counters_of_64_bits(struct kunit *test)
 }
 
 /* Each stays at its end: one that starts again at 0 would be taken for a restart. */
-static void small_counters_stay_at_their_end(struct kunit *test)
+CASE_WITH(small_counters_stay_at_their_end, struct pma_asked *a, asked_new(test))
 {
-	struct pma_asked *a = asked_new(test);
 	const struct ib_pma_portcounters *c = (void *)(a->out.data + AT);
 
 	a->in.data[OF_PORT] = 0xff;
@@ -117,10 +112,8 @@ static void small_counters_stay_at_their_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, be16_to_cpu(c->port_rcv_errors), 0xffff);
 }
 
-static void wrong_questions_get_no_counters(struct kunit *test)
+CASE_WITH(wrong_questions_get_no_counters, struct pma_asked *a, asked_new(test))
 {
-	struct pma_asked *a = asked_new(test);
-
 	weft_count(a->dev.counters, WEFT_CNT_TX_BYTES, 1 << 20);
 	KUNIT_EXPECT_EQ(test, ask(a, cpu_to_be16(0x1234)), REPLIES);
 	KUNIT_EXPECT_EQ(test, status_of(a), IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB);
@@ -131,10 +124,8 @@ static void wrong_questions_get_no_counters(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, a->out.data[i], 0);
 }
 
-static void what_is_not_a_question_gets_no_answer(struct kunit *test)
+CASE_WITH(what_is_not_a_question_gets_no_answer, struct pma_asked *a, asked_new(test))
 {
-	struct pma_asked *a = asked_new(test);
-
 	a->in.mad_hdr.method = IB_MGMT_METHOD_SET;
 	KUNIT_EXPECT_EQ(test, ask(a, IB_PMA_PORT_COUNTERS), IB_MAD_RESULT_SUCCESS);
 	a->in.mad_hdr.method = IB_MGMT_METHOD_GET;
@@ -146,6 +137,5 @@ static void what_is_not_a_question_gets_no_answer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->out.mad_hdr.method, 0xee);
 }
 
-A_SUITE(mad, no, KUNIT_CASE(class_says_64_bits), KUNIT_CASE(counters_of_64_bits),
-	KUNIT_CASE(small_counters_stay_at_their_end), KUNIT_CASE(wrong_questions_get_no_counters),
-	KUNIT_CASE(what_is_not_a_question_gets_no_answer));
+A_SUITE(mad, no, class_says_64_bits, counters_of_64_bits, small_counters_stay_at_their_end,
+	wrong_questions_get_no_counters, what_is_not_a_question_gets_no_answer);

@@ -89,4 +89,4 @@ static void marker_sends(struct kunit *test)
 	}
 }
 
-A_SUITE(marker, fake, KUNIT_CASE(marker_sends));
+A_SUITE(marker, fake, marker_sends);

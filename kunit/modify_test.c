@@ -24,10 +24,8 @@ static int rights(struct kunit *test, struct bench *b, enum ib_qp_state from,
 }
 
 /* rdma_cm grants 0 or no atomics, and means all; whoever else says so means it. */
-static void modify_rights(struct kunit *test)
+CASE_WITH(modify_rights, struct bench *b, setup(test, ORD))
 {
-	struct bench *b = setup(test, ORD);
-
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_INIT, 0, BY_RDMA_CM, 0),
 			WEFT_ACCESS_REMOTE);
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_INIT, RW, BY_RDMA_CM, 0),
@@ -52,11 +50,10 @@ static void modify_rights(struct kunit *test)
 }
 
 /* What fails has changed nothing. */
-static void modify_fails(struct kunit *test)
+CASE_WITH(modify_fails, struct bench *b, setup(test, ORD))
 {
 	const int mask = IB_QP_STATE | IB_QP_ACCESS_FLAGS;
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_SQD, .en_sqd_async_notify = 1 };
-	struct bench *b = setup(test, ORD);
 
 	KUNIT_EXPECT_EQ(test, rights(test, b, IB_QPS_INIT, IB_QPS_RTS, RW, mask, -EINVAL),
 			IB_ACCESS_REMOTE_ATOMIC);
@@ -70,9 +67,8 @@ static void modify_fails(struct kunit *test)
 }
 
 /* iw_cm has its reference from the lookup on; a lookup behind the last reference finds nothing. */
-static void modify_found(struct kunit *test)
+CASE_WITH(modify_found, struct bench *b, setup(test, ORD))
 {
-	struct bench *b = setup(test, ORD);
 	u32 qpn = b->engine.qp.acc.qpn;
 
 	xa_store(&b->dev.qps, qpn, &b->entry, GFP_KERNEL);
@@ -90,16 +86,14 @@ static void modify_found(struct kunit *test)
 }
 
 /* iw_cm asks with a lock held and interrupts off; kunit/run --debug tells if anybody sleeps. */
-static void modify_named(struct kunit *test)
+CASE_WITH(modify_named, struct bench *b, setup(test, ORD))
 {
-	struct task_struct *program = get_pid_task(find_vpid(1), PIDTYPE_PID);
-	struct bench *b = setup(test, ORD);
+	struct task_struct *program = must(test, get_pid_task(find_vpid(1), PIDTYPE_PID));
 	u32 qpn = b->engine.qp.acc.qpn;
 	const struct cred *before;
 	unsigned long flags;
 	struct cred *cred;
 
-	KUNIT_ASSERT_NOT_NULL(test, program);
 	xa_store(&b->dev.qps, qpn, &b->entry, GFP_KERNEL);
 	b->engine.qp.ib.res.task = program;
 	spin_lock_irqsave(&b->engine.qp.post_lock, flags);
@@ -114,8 +108,7 @@ static void modify_named(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, weft_iw_get_qp(&b->dev.ib, qpn), &b->engine.qp.ib);
 	weft_iw_add_ref(&b->engine.qp.ib);
 	weft_iw_rem_ref(&b->engine.qp.ib);
-	cred = prepare_creds();
-	KUNIT_ASSERT_NOT_NULL(test, cred);
+	cred = must(test, prepare_creds());
 	cap_clear(cred->cap_effective);
 	before = override_creds(cred);
 	current->flags &= ~PF_KTHREAD;
@@ -142,9 +135,8 @@ static void ask_and_drop(struct work_struct *work)
 }
 
 /* The first weft_iw_add_ref() behind a lookup is the lookup's, whoever else asks in between. */
-static void modify_promised(struct kunit *test)
+CASE_WITH(modify_promised, struct bench *b, setup(test, ORD))
 {
-	struct bench *b = setup(test, ORD);
 	struct asks asks = { .ib = &b->engine.qp.ib };
 	u32 qpn = b->engine.qp.acc.qpn;
 
@@ -201,10 +193,9 @@ static const struct weft_qp_user_ops ending_ops = {
 };
 
 /* iw_cm_disconnect() modifies without a reference: the last one may go meanwhile. */
-static void modify_held(struct kunit *test)
+CASE_WITH(modify_held, struct bench *b, setup(test, ORD))
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_SQD };
-	struct bench *b = setup(test, ORD);
 	struct ending ending = { .user.ops = &ending_ops, .b = b };
 
 	b->engine.qp.ib.res.task = current;
@@ -217,11 +208,10 @@ static void modify_held(struct kunit *test)
 }
 
 /* Without a last reference it does nothing, and starts nothing behind the destroy. */
-static void modify_gone(struct kunit *test)
+CASE_WITH(modify_gone, struct bench *b, setup(test, ORD))
 {
 	static const enum ib_qp_state states[] = { IB_QPS_SQD, IB_QPS_ERR };
 	struct ib_qp_attr attr = {};
-	struct bench *b = setup(test, ORD);
 
 	weft_qp_put(&b->engine.qp); /* the table's */
 	KUNIT_EXPECT_TRUE(test, completion_done(&b->entry.gone));
@@ -239,6 +229,5 @@ static void modify_gone(struct kunit *test)
 	b->engine.qp.state = IB_QPS_RTS; /* as it should be */
 }
 
-A_SUITE(modify, bench, KUNIT_CASE(modify_rights), KUNIT_CASE(modify_fails),
-	KUNIT_CASE(modify_found), KUNIT_CASE(modify_named), KUNIT_CASE(modify_promised),
-	KUNIT_CASE(modify_held), KUNIT_CASE(modify_gone));
+A_SUITE(modify, bench, modify_rights, modify_fails, modify_found, modify_named, modify_promised,
+	modify_held, modify_gone);

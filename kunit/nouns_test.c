@@ -5,7 +5,6 @@
 #include "pair/gate.h"
 #include "pair/inflight.h"
 #include "queue/cq.h"
-#include "queue/ring.h"
 #include "suite.h"
 
 #define REQUESTS	4
@@ -19,13 +18,6 @@ struct sends {
 	struct weft_cq cq;
 };
 
-static void *memory(struct kunit *test, u32 slots, u32 stride)
-{
-	void *mem = zeroed(test, WEFT_RING_OFFSET + slots * stride);
-
-	return mem;
-}
-
 static void sends_end(struct kunit *test, void *what)
 {
 	weft_inflight_destroy(&((struct sends *)what)->list);
@@ -36,13 +28,9 @@ static struct sends *sends_of(struct kunit *test, u32 requests, u32 slots)
 {
 	struct sends *s = zeroed(test, sizeof(*s));
 
-	s->sq.size = slots;
-	s->sq.stride = WEFT_SQ_BLOCK;
-	s->sq.mem = memory(test, slots, WEFT_SQ_BLOCK);
+	ring_memory(test, &s->sq, slots, WEFT_SQ_BLOCK);
 	spin_lock_init(&s->cq.lock);
-	s->cq.ring.size = slots;
-	s->cq.ring.stride = sizeof(struct weft_cqe);
-	s->cq.ring.mem = memory(test, slots, sizeof(struct weft_cqe));
+	ring_memory(test, &s->cq.ring, slots, sizeof(struct weft_cqe));
 	KUNIT_ASSERT_EQ(test, weft_inflight_init(&s->list, requests), 0);
 	at_end(test, sends_end, s);
 	return s;
@@ -81,10 +69,8 @@ static const struct weft_cqe *completion(const struct sends *s, u32 index)
 	return weft_ring_slot(&s->cq.ring, index);
 }
 
-static void inflight_is_a_ring(struct kunit *test)
+CASE_WITH(inflight_is_a_ring, struct sends *s, sends(test))
 {
-	struct sends *s = sends(test);
-
 	for (u32 i = 0; i < 3 * REQUESTS; i++) {
 		KUNIT_EXPECT_LT(test, s->list.head - s->list.tail, s->list.size);
 		add(s, i, true);
@@ -101,9 +87,8 @@ static void inflight_is_a_ring(struct kunit *test)
 }
 
 /* In order, however they end; the unsignaled ones without a word. */
-static void inflight_completes_in_order(struct kunit *test)
+CASE_WITH(inflight_completes_in_order, struct sends *s, sends(test))
 {
-	struct sends *s = sends(test);
 	struct weft_request *first = add(s, 1, true);
 	struct weft_request *second = add(s, 2, false);
 
@@ -122,10 +107,8 @@ static void inflight_completes_in_order(struct kunit *test)
 }
 
 /* What the stream has not taken all of is not done, whatever is said of it. */
-static void inflight_waits_for_the_stream(struct kunit *test)
+CASE_WITH(inflight_waits_for_the_stream, struct sends *s, sends(test))
 {
-	struct sends *s = sends(test);
-
 	add(s, 1, true)->done = true;
 	add(s, 2, true)->done = true;
 	s->list.unsent = s->list.tail + 1;
@@ -135,9 +118,8 @@ static void inflight_waits_for_the_stream(struct kunit *test)
 }
 
 /* Behind the first that fails all fail, also those that had been sent. */
-static void inflight_breaks(struct kunit *test)
+CASE_WITH(inflight_breaks, struct sends *s, sends(test))
 {
-	struct sends *s = sends(test);
 	struct weft_request *w = add(s, 1, false);
 
 	weft_request_fail(w, IB_WC_REM_ACCESS_ERR, WEFT_VE_REMOTE);
@@ -177,10 +159,8 @@ static void inflight_completes_in_slices(struct kunit *test)
 }
 
 /* A completion queue without room is told of, and the slots are free all the same. */
-static void inflight_without_room(struct kunit *test)
+CASE_WITH(inflight_without_room, struct sends *s, sends(test))
 {
-	struct sends *s = sends(test);
-
 	s->cq.ring.head = SLOTS;
 	add(s, 1, true)->done = true;
 	KUNIT_EXPECT_FALSE(test, finish(s));
@@ -273,16 +253,14 @@ static void answers_in_order(struct kunit *test)
 		weft_peer_reads_push(&answers, &atomic_ask);
 		KUNIT_EXPECT_TRUE(test, weft_peer_reads_full(&answers));
 
-		answer = weft_peer_reads_oldest(&answers);
-		KUNIT_ASSERT_NOT_NULL(test, answer);
+		answer = must(test, weft_peer_reads_oldest(&answers));
 		KUNIT_EXPECT_FALSE(test, answer->atomic);
 		KUNIT_EXPECT_EQ(test, answer->read_req.size, i);
 		/* The peer's next request gets the slot when it is not read any more. */
 		KUNIT_EXPECT_TRUE(test, weft_peer_reads_full(&answers));
 		weft_peer_reads_taken(&answers);
 		KUNIT_EXPECT_FALSE(test, weft_peer_reads_full(&answers));
-		answer = weft_peer_reads_oldest(&answers);
-		KUNIT_ASSERT_NOT_NULL(test, answer);
+		answer = must(test, weft_peer_reads_oldest(&answers));
 		KUNIT_EXPECT_TRUE(test, answer->atomic);
 		KUNIT_EXPECT_EQ(test, answer->atomic_req.id, i);
 		weft_peer_reads_taken(&answers);
@@ -291,12 +269,13 @@ static void answers_in_order(struct kunit *test)
 	weft_peer_reads_stop(&answers);
 }
 
+static const struct weft_mpa_agreed with_frame = { .p2p = true, .rtr = WEFT_RTR_WRITE };
+
 static void gate_of_an_initiator(struct kunit *test)
 {
-	const struct weft_mpa_agreed agreed = { .p2p = true, .rtr = WEFT_RTR_WRITE };
 	struct weft_gate gate = {};
 
-	weft_gate_start(&gate, &agreed, true);
+	weft_gate_start(&gate, &with_frame, true);
 	KUNIT_EXPECT_EQ(test, gate.rtr_due, WEFT_RTR_WRITE);
 	KUNIT_EXPECT_TRUE(test, weft_gate_passes(&gate));
 	KUNIT_EXPECT_FALSE(test, weft_gate_awaits_peer(&gate));
@@ -306,10 +285,9 @@ static void gate_of_an_initiator(struct kunit *test)
 /* With an agreed frame it is waited for as long as it takes. */
 static void gate_with_a_frame(struct kunit *test)
 {
-	const struct weft_mpa_agreed agreed = { .p2p = true, .rtr = WEFT_RTR_WRITE };
 	struct weft_gate gate = {};
 
-	weft_gate_start(&gate, &agreed, false);
+	weft_gate_start(&gate, &with_frame, false);
 	gate.until = jiffies - 1;
 	KUNIT_EXPECT_EQ(test, gate.rtr_due, 0);
 	KUNIT_EXPECT_FALSE(test, weft_gate_passes(&gate));
@@ -376,10 +354,7 @@ static void ending_is_overdue(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, weft_ending_overdue(&ending));
 }
 
-A_SUITE(nouns, no, KUNIT_CASE(inflight_is_a_ring), KUNIT_CASE(inflight_completes_in_order),
-	KUNIT_CASE(inflight_waits_for_the_stream), KUNIT_CASE(inflight_breaks),
-	KUNIT_CASE(inflight_completes_in_slices), KUNIT_CASE(inflight_without_room),
-	KUNIT_CASE(reads_are_a_ring), KUNIT_CASE(reads_are_named), KUNIT_CASE(none_allowed),
-	KUNIT_CASE(answers_in_order), KUNIT_CASE(gate_of_an_initiator),
-	KUNIT_CASE(gate_with_a_frame), KUNIT_CASE(gate_without_a_frame),
-	KUNIT_CASE(ending_shows_the_blame), KUNIT_CASE(ending_is_overdue));
+A_SUITE(nouns, no, inflight_is_a_ring, inflight_completes_in_order, inflight_waits_for_the_stream,
+	inflight_breaks, inflight_completes_in_slices, inflight_without_room, reads_are_a_ring,
+	reads_are_named, none_allowed, answers_in_order, gate_of_an_initiator, gate_with_a_frame,
+	gate_without_a_frame, ending_shows_the_blame, ending_is_overdue);

@@ -30,17 +30,15 @@ static u8 byte_at(u32 offset)
 /* One buffer whose bytes are those from @start in the packet; none of them linear. */
 static struct sk_buff *buffer(struct kunit *test, u32 start, u32 linear)
 {
-	struct sk_buff *skb = alloc_skb(64, GFP_KERNEL);
+	struct sk_buff *skb = must(test, alloc_skb(64, GFP_KERNEL));
 	u32 i, n, at = start;
 
-	KUNIT_ASSERT_NOT_NULL(test, skb);
 	for (i = 0; i < linear; i++)
 		*(u8 *)skb_put(skb, 1) = byte_at(at++);
 	for (n = 0; n < FRAGS; n++) {
-		struct page *page = alloc_page(GFP_KERNEL);
+		struct page *page = must(test, alloc_page(GFP_KERNEL));
 		u32 where = 100 * n + 3;
 
-		KUNIT_ASSERT_NOT_NULL(test, page);
 		for (i = 0; i < IN_FRAG; i++)
 			((u8 *)page_address(page))[where + i] = byte_at(at++);
 		skb_add_rx_frag(skb, n, page, where, IN_FRAG, PAGE_SIZE);
@@ -86,10 +84,8 @@ static void expect_bytes(struct kunit *test, struct sk_buff *skb, const char *wh
 	KUNIT_EXPECT_EQ_MSG(test, wrong, 0U, "%s", what);
 }
 
-static void packet_fragments(struct kunit *test)
+CASE_WITH(packet_fragments, struct sk_buff *skb, buffer(test, 0, LINEAR))
 {
-	struct sk_buff *skb = buffer(test, 0, LINEAR);
-
 	expect_bytes(test, skb, "a linear part and fragments");
 	kfree_skb(skb);
 	skb = buffer(test, 0, 0);
@@ -97,10 +93,8 @@ static void packet_fragments(struct kunit *test)
 	kfree_skb(skb);
 }
 
-static void packet_list(struct kunit *test)
+CASE_WITH(packet_list, struct sk_buff *skb, buffer(test, 0, LINEAR))
 {
-	struct sk_buff *skb = buffer(test, 0, LINEAR);
-
 	append(skb, buffer(test, skb->len, 0));
 	append(skb, buffer(test, skb->len, LINEAR));
 	expect_bytes(test, skb, "a list of buffers");
@@ -139,5 +133,4 @@ static void packet_unreadable(struct kunit *test)
 	kfree_skb(skb);
 }
 
-A_SUITE(packet, no, KUNIT_CASE(packet_fragments), KUNIT_CASE(packet_list),
-	KUNIT_CASE(packet_list_in_list), KUNIT_CASE(packet_unreadable));
+A_SUITE(packet, no, packet_fragments, packet_list, packet_list_in_list, packet_unreadable);

@@ -3,7 +3,6 @@
 #include <linux/completion.h>
 
 #include "routes.h"
-#include "wire/plan.h"
 
 #define LEN	8000U	/* of most segments here */
 
@@ -48,9 +47,8 @@ static bool wants_space(struct route *end)
 /* --- which path a frame takes --- */
 
 /* A path whose TCP has no room gets nothing; if none has any, the sender is told of the next. */
-static void flow_by_room(struct kunit *test)
+CASE_WITH(flow_by_room, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
 	struct fake *path[] = { route_fake(&r->a, 0), route_fake(&r->a, 1) };
 
 	path[0]->script.window = 0;
@@ -68,9 +66,8 @@ static void flow_by_room(struct kunit *test)
 }
 
 /* What is left of a frame for which a path had no room follows it there. */
-static void flow_in_parts(struct kunit *test)
+CASE_WITH(flow_in_parts, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
 	struct fake *path[] = { route_fake(&r->a, 0), route_fake(&r->a, 1) };
 
 	path[0]->script.window = 1000;
@@ -87,9 +84,8 @@ static void flow_in_parts(struct kunit *test)
 }
 
 /* Of two paths with room, a frame takes the one that has it at the peer first. */
-static void flow_by_speed(struct kunit *test)
+CASE_WITH(flow_by_speed, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
 	struct fake *fast = route_fake(&r->a, 0), *slow = route_fake(&r->a, 1);
 	u32 i, late_fast, late_slow;
 
@@ -110,9 +106,8 @@ static void flow_by_speed(struct kunit *test)
 }
 
 /* FPDUs come in whatever pieces the engine hands over. */
-static void flow_in_pieces(struct kunit *test)
+CASE_WITH(flow_in_pieces, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
 	const u32 len = weft_fpdu_len(100);
 	u8 *three = zeroed(test, PAGE_SIZE);
 	int ret;
@@ -138,10 +133,8 @@ static void flow_in_pieces(struct kunit *test)
 /* --- what the peer is told that was taken --- */
 
 /* Many frames are acknowledged at once, few after a while, and those are all. */
-static void flow_acks(struct kunit *test)
+CASE_WITH(flow_acks, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
-
 	route_send_many(&r->a, 3 * WEFT_PATHS_ACK_FRAMES, 40);
 	expect_taken(&r->b, 3 * WEFT_PATHS_ACK_FRAMES);
 	KUNIT_EXPECT_LT(test, r->a.p->num_unacked, (u32)WEFT_PATHS_ACK_FRAMES);
@@ -154,10 +147,8 @@ static void flow_acks(struct kunit *test)
 }
 
 /* What came, but was not taken, is not acknowledged. */
-static void flow_acks_taken(struct kunit *test)
+CASE_WITH(flow_acks_taken, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
-
 	r->b.idle = true;
 	route_send_many(&r->a, 3 * WEFT_PATHS_ACK_FRAMES, 40);
 	settle();
@@ -169,10 +160,8 @@ static void flow_acks_taken(struct kunit *test)
 }
 
 /* A segment that goes back tells it, without a frame for that. */
-static void flow_acks_ride(struct kunit *test)
+CASE_WITH(flow_acks_ride, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
-
 	route_send_many(&r->a, 5, LEN);
 	settle();
 	route_send_many(&r->b, 1, LEN);
@@ -185,10 +174,8 @@ static void flow_acks_ride(struct kunit *test)
 static void flow_ack_of_nothing(struct kunit *test)
 {
 	const struct weft_path_hdr wrong[] = {
-		{ .type = WEFT_PATH_ACK, .ack = 4 },
-		{ .type = WEFT_PATH_ACK, .ack = 0x7fffffff },
-		{ .type = WEFT_PATH_SEGMENT, .ack = 4 },
-		{ .type = WEFT_PATH_END, .ack = 4 },
+		{ .type = WEFT_PATH_ACK, .ack = 4 }, { .type = WEFT_PATH_ACK, .ack = 0x7fffffff },
+		{ .type = WEFT_PATH_SEGMENT, .ack = 4 }, { .type = WEFT_PATH_END, .ack = 4 },
 	};
 	struct routes *r;
 
@@ -205,10 +192,9 @@ static void flow_ack_of_nothing(struct kunit *test)
 }
 
 /* Nor may it have taken what no path has sent. */
-static void flow_ack_of_unsent(struct kunit *test)
+CASE_WITH(flow_ack_of_unsent, struct routes *r, routes_gather(test, 2))
 {
 	const struct weft_path_hdr wrong = { .type = WEFT_PATH_ACK, .ack = 1 };
-	struct routes *r = routes_gather(test, 2);
 
 	route_fake(&r->a, 0)->script.window = 0;
 	route_fake(&r->a, 1)->script.window = 0;
@@ -221,10 +207,9 @@ static void flow_ack_of_unsent(struct kunit *test)
 
 /* --- limits --- */
 
-static void flow_too_far_ahead(struct kunit *test)
+CASE_WITH(flow_too_far_ahead, struct routes *r, routes_gather(test, 2))
 {
 	struct weft_path_hdr hdr = { .type = WEFT_PATH_SEGMENT, .ssn = WEFT_PATH_WINDOW - 1 };
-	struct routes *r = routes_gather(test, 2);
 
 	route_feed(&r->b, 1, &hdr, 20);
 	settle();
@@ -311,9 +296,8 @@ static void flow_keeps_within(struct kunit *test)
 }
 
 /* No FPDU is longer than a frame has room for, nor shorter than a length field says. */
-static void flow_too_long(struct kunit *test)
+CASE_WITH(flow_too_long, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
 	const u32 longest = WEFT_PATH_EMSS - WEFT_MPA_LEN - WEFT_CRC_LEN;
 
 	route_send_many(&r->a, 1, longest);
@@ -323,10 +307,8 @@ static void flow_too_long(struct kunit *test)
 
 /* --- the end --- */
 
-static void flow_ends(struct kunit *test)
+CASE_WITH(flow_ends, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
-
 	route_send_many(&r->a, 5, LEN);
 	weft_llp_shutdown(r->a.llp);
 	KUNIT_EXPECT_FALSE(test, has_ended(&r->b));
@@ -346,10 +328,8 @@ static void flow_ends(struct kunit *test)
 }
 
 /* What was sent before a close in order arrives, and then the end. */
-static void flow_closes(struct kunit *test)
+CASE_WITH(flow_closes, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
-
 	route_send_many(&r->a, 5, LEN);
 	weft_llp_close(r->a.llp, false);
 	r->a.llp = NULL;
@@ -359,9 +339,8 @@ static void flow_closes(struct kunit *test)
 }
 
 /* A frame of which a part has come when the stream is closed in order goes with it. */
-static void flow_closes_amid_frame(struct kunit *test)
+CASE_WITH(flow_closes_amid_frame, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
 	u8 bytes[WEFT_PATH_HEAD + 20] = {};
 
 	put_unaligned_be16(100, bytes);
@@ -401,10 +380,9 @@ static void flow_wrong_ends(struct kunit *test)
 }
 
 /* An end that comes first, and again, counts when all before it are here. */
-static void flow_end_first(struct kunit *test)
+CASE_WITH(flow_end_first, struct routes *r, routes_gather(test, 2))
 {
 	struct weft_path_hdr hdr = { .type = WEFT_PATH_END, .ssn = 2 };
-	struct routes *r = routes_gather(test, 2);
 
 	route_feed(&r->b, 0, &hdr, 0);
 	route_feed(&r->b, 1, &hdr, 0);
@@ -417,10 +395,8 @@ static void flow_end_first(struct kunit *test)
 }
 
 /* An end that found no memory is tried again. */
-static void flow_end_without_memory(struct kunit *test)
+CASE_WITH(flow_end_without_memory, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
-
 	weft_baton_lock(&r->a.p->lock);
 	/* As weft_paths_finish() leaves it then. */
 	r->a.p->out = WEFT_PATHS_ENDING;
@@ -431,9 +407,8 @@ static void flow_end_without_memory(struct kunit *test)
 }
 
 /* A stream that is to be looked after later is looked after sooner if that is due. */
-static void flow_sooner(struct kunit *test)
+CASE_WITH(flow_sooner, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
 	struct timer_list *timer = &r->a.p->work.timer;
 
 	cancel_delayed_work_sync(&r->a.p->work);
@@ -465,13 +440,11 @@ static DECLARE_WORK(blocker, wait_to_go);
 static DECLARE_WORK(behind, look_at_place);
 
 /* A stream that is due keeps its place in the queue, and gets one before its late timer fires. */
-static void flow_keeps_place(struct kunit *test)
+CASE_WITH(flow_keeps_place, struct routes *r, routes_gather(test, 2))
 {
-	struct workqueue_struct *blocked = alloc_ordered_workqueue("weft_kunit_blocked", 0);
-	struct routes *r = routes_gather(test, 2);
+	struct workqueue_struct *blocked = must(test, alloc_ordered_workqueue("weft_blocked", 0));
 	struct weft_paths *p = r->a.p;
 
-	KUNIT_ASSERT_NOT_NULL(test, blocked);
 	watched = &r->a;
 	swap(weft_workqueue, blocked);
 	for (u32 timed = 0; timed < 2; timed++) {
@@ -496,11 +469,8 @@ static void flow_keeps_place(struct kunit *test)
 	destroy_workqueue(blocked);
 }
 
-A_SUITE(paths_flow, fake, KUNIT_CASE(flow_by_room), KUNIT_CASE(flow_in_parts),
-	KUNIT_CASE(flow_by_speed), KUNIT_CASE(flow_in_pieces), KUNIT_CASE(flow_acks),
-	KUNIT_CASE(flow_acks_taken), KUNIT_CASE(flow_acks_ride), KUNIT_CASE(flow_ack_of_nothing),
-	KUNIT_CASE(flow_ack_of_unsent), KUNIT_CASE(flow_too_far_ahead),
-	KUNIT_CASE(flow_too_many_bytes), KUNIT_CASE(flow_keeps_within), KUNIT_CASE(flow_too_long),
-	KUNIT_CASE(flow_ends), KUNIT_CASE(flow_closes), KUNIT_CASE(flow_closes_amid_frame),
-	KUNIT_CASE(flow_wrong_ends), KUNIT_CASE(flow_end_first),
-	KUNIT_CASE(flow_end_without_memory), KUNIT_CASE(flow_sooner), KUNIT_CASE(flow_keeps_place));
+A_SUITE(paths_flow, fake, flow_by_room, flow_in_parts, flow_by_speed, flow_in_pieces, flow_acks,
+	flow_acks_taken, flow_acks_ride, flow_ack_of_nothing, flow_ack_of_unsent,
+	flow_too_far_ahead, flow_too_many_bytes, flow_keeps_within, flow_too_long, flow_ends,
+	flow_closes, flow_closes_amid_frame, flow_wrong_ends, flow_end_first,
+	flow_end_without_memory, flow_sooner, flow_keeps_place);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Paths that join, leave, break or stall: the peer reads every segment once, in order. */
 #include "routes.h"
-#include "wire/plan.h"
 
 #define LEN	8000U	/* of most segments here */
 
@@ -20,19 +19,17 @@ static void expect_up(struct routes *r, u32 paths)
 	KUNIT_EXPECT_EQ(r->b.test, num_up(&r->b), paths);
 }
 
-/* Has all that follows take this path. */
-static void use_only(struct route *end, u32 number)
+/* Has all that follows take this path, or any. */
+static void use_only(struct route *end, int number)
 {
-	for (u32 i = 0; i < WEFT_MAX_PATHS; i++)
+	for (int i = 0; i < WEFT_MAX_PATHS; i++)
 		if (weft_path_is_up(&end->p->path[i]))
-			route_fake(end, i)->script.window = i == number ? 4 << 20 : 0;
+			route_fake(end, i)->script.window = number < 0 || i == number ? 4 << 20 : 0;
 }
 
 static void use_all(struct route *end)
 {
-	for (u32 i = 0; i < WEFT_MAX_PATHS; i++)
-		if (weft_path_is_up(&end->p->path[i]))
-			route_fake(end, i)->script.window = 4 << 20;
+	use_only(end, -1);
 	route_look(end);
 }
 
@@ -91,10 +88,8 @@ static void join_begins(struct kunit *test)
 /* --- what a path had --- */
 
 /* What a path has not carried when it breaks takes another. */
-static void join_replays(struct kunit *test)
+CASE_WITH(join_replays, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
-
 	use_only(&r->a, 1);
 	route_send_many(&r->a, 5, LEN);
 	route_fake(&r->a, 0)->script.window = 4 << 20;
@@ -109,9 +104,8 @@ static void join_replays(struct kunit *test)
 }
 
 /* What was replayed goes before what no path has had, since the peer waits for it. */
-static void join_replays_first(struct kunit *test)
+CASE_WITH(join_replays_first, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
 	u32 first;
 
 	use_only(&r->a, 1);
@@ -131,10 +125,8 @@ static void join_replays_first(struct kunit *test)
 }
 
 /* What came by a path that breaks before that was told comes again, and is read once. */
-static void join_doubles(struct kunit *test)
+CASE_WITH(join_doubles, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
-
 	r->b.idle = true;
 	use_only(&r->a, 1);
 	route_send_many(&r->a, 5, LEN);
@@ -148,10 +140,8 @@ static void join_doubles(struct kunit *test)
 }
 
 /* A frame of which a part came is sent again as a whole. */
-static void join_torn(struct kunit *test)
+CASE_WITH(join_torn, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
-
 	route_fake(&r->b, 1)->script.cut = 100;
 	use_only(&r->a, 1);
 	route_send_many(&r->a, 2, LEN);
@@ -217,9 +207,8 @@ static struct routes *routes_that_stall(struct kunit *test, u32 paths)
 }
 
 /* A path whose peer's host is silent stays, and others carry what it has; then it gives up. */
-static void join_stalls(struct kunit *test)
+CASE_WITH(join_stalls, struct routes *r, routes_that_stall(test, 2))
 {
-	struct routes *r = routes_that_stall(test, 2);
 	struct fake *slow = route_fake(&r->a, 1);
 	u32 unsent;
 
@@ -254,10 +243,8 @@ static void join_stalls(struct kunit *test)
 }
 
 /* If all are silent, none is given up: TCP knows how long to wait. */
-static void join_all_stall(struct kunit *test)
+CASE_WITH(join_all_stall, struct routes *r, routes_that_stall(test, 2))
 {
-	struct routes *r = routes_that_stall(test, 2);
-
 	cut(r, 0, true);
 	cut(r, 1, true);
 	for (u32 i = 0; i < 2; i++) {
@@ -286,10 +273,8 @@ static void join_all_stall(struct kunit *test)
 }
 
 /* What was acknowledged by a path that breaks is told again. */
-static void join_lost_ack(struct kunit *test)
+CASE_WITH(join_lost_ack, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
-
 	route_send_many(&r->a, 5, LEN);
 	settle();
 	use_only(&r->b, 0);
@@ -306,10 +291,8 @@ static void join_lost_ack(struct kunit *test)
 /* --- joining and leaving --- */
 
 /* A path that joins amid the flow carries its part of it. */
-static void join_late(struct kunit *test)
+CASE_WITH(join_late, struct routes *r, routes_make(test, 3, 3))
 {
-	struct routes *r = routes_make(test, 3, 3);
-
 	KUNIT_EXPECT_EQ(test, num_up(&r->a), 1U);
 	route_send_many(&r->a, 5, LEN);
 	route_send_many(&r->b, 5, LEN);
@@ -327,10 +310,8 @@ static void join_late(struct kunit *test)
 }
 
 /* Both ends know of a path, also where nothing flows. */
-static void join_heard(struct kunit *test)
+CASE_WITH(join_heard, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
-
 	KUNIT_EXPECT_TRUE(test, r->a.p->path[1].heard);
 }
 
@@ -349,10 +330,8 @@ static void join_without_memory(struct kunit *test)
 }
 
 /* As many paths as the end has that wants fewer. */
-static void join_fewer(struct kunit *test)
+CASE_WITH(join_fewer, struct routes *r, routes_make(test, 4, 2))
 {
-	struct routes *r = routes_make(test, 4, 2);
-
 	settle();
 	expect_up(r, 2);
 	KUNIT_EXPECT_EQ(test, route_count(&r->b, WEFT_CNT_PATH_REFUSED), 0ULL);
@@ -396,10 +375,8 @@ static void join_silent(struct kunit *test)
 }
 
 /* A path that left joins again, and carries what is sent then. */
-static void join_again(struct kunit *test)
+CASE_WITH(join_again, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
-
 	for (u32 i = 1; i <= 3; i++) {
 		breaks(i % 2 ? &r->a : &r->b, i % 2, -ECONNRESET);
 		expect_counts(&r->a, i, i);
@@ -414,10 +391,8 @@ static void join_again(struct kunit *test)
 }
 
 /* The stream lives as long as one of its paths. */
-static void join_last_leaves(struct kunit *test)
+CASE_WITH(join_last_leaves, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
-
 	breaks(&r->a, 0, -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, (int)r->a.llp->class->state(r->a.llp), (int)WEFT_LLP_OPEN);
 	breaks(&r->a, 1, -ETIMEDOUT);
@@ -429,9 +404,8 @@ static void join_last_leaves(struct kunit *test)
 }
 
 /* A path breaks that brings a packet which cannot be read. */
-static void join_unreadable(struct kunit *test)
+CASE_WITH(join_unreadable, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
 	struct fake *bad = route_fake(&r->b, 1);
 	u8 bytes[WEFT_PATH_HEAD] = {};
 	struct sk_buff *skb;
@@ -510,9 +484,8 @@ static void mishap(struct routes *r, u32 *seed)
 	}
 }
 
-static void join_any_weather(struct kunit *test)
+CASE_WITH(join_any_weather, struct routes *r, routes_that_stall(test, 4))
 {
-	struct routes *r = routes_that_stall(test, 4);
 	u32 seed = 20, step;
 
 	for (step = 0; step < 3000; step++) {
@@ -538,10 +511,7 @@ static void join_any_weather(struct kunit *test)
 	KUNIT_EXPECT_GT(test, route_count(&r->a, WEFT_CNT_PATH_LEAVES), 2ULL);
 }
 
-A_SUITE(paths_join, fake, KUNIT_CASE(join_begins), KUNIT_CASE(join_replays),
-	KUNIT_CASE(join_replays_first), KUNIT_CASE(join_doubles), KUNIT_CASE(join_torn),
-	KUNIT_CASE(join_damaged), KUNIT_CASE(join_wrong_length), KUNIT_CASE(join_stalls),
-	KUNIT_CASE(join_all_stall), KUNIT_CASE(join_lost_ack), KUNIT_CASE(join_late),
-	KUNIT_CASE(join_heard), KUNIT_CASE(join_without_memory), KUNIT_CASE(join_fewer),
-	KUNIT_CASE(join_unreachable), KUNIT_CASE(join_silent), KUNIT_CASE(join_again),
-	KUNIT_CASE(join_last_leaves), KUNIT_CASE(join_unreadable), KUNIT_CASE(join_any_weather));
+A_SUITE(paths_join, fake, join_begins, join_replays, join_replays_first, join_doubles, join_torn,
+	join_damaged, join_wrong_length, join_stalls, join_all_stall, join_lost_ack, join_late,
+	join_heard, join_without_memory, join_fewer, join_unreachable, join_silent, join_again,
+	join_last_leaves, join_unreadable, join_any_weather);

@@ -18,10 +18,8 @@ static struct fake *path_of(const struct end *e, u32 number)
 	return to_fake(to_weft_paths(e->llp)->path[number].llp);
 }
 
-static void pair_end(struct kunit *test, void *what)
+END_OF(pair_end, struct pair *p)
 {
-	struct pair *p = what;
-
 	end_free(test, p->a);
 	end_free(test, p->b);
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
@@ -56,22 +54,17 @@ static struct pair *pair_new(struct kunit *test)
 	return p;
 }
 
-/* Path 0 is late from now on, and has room for a part of a frame. */
-static void delay(struct pair *p)
+/* Path 0 of an end is late from now on, with room for a part of a frame, or no longer. */
+static void late(const struct end *e, bool is)
 {
-	path_of(p->a, 0)->script.stuck = true;
-	path_of(p->b, 0)->script.stuck = true;
-	path_of(p->a, 0)->script.window = 1000;
-	path_of(p->b, 0)->script.window = 1000;
+	path_of(e, 0)->script.stuck = is;
+	path_of(e, 0)->script.window = is ? 1000 : 4 << 20;
 }
 
-/* It is no longer late. */
 static void catch_up(struct pair *p)
 {
-	path_of(p->a, 0)->script.stuck = false;
-	path_of(p->b, 0)->script.stuck = false;
-	path_of(p->a, 0)->script.window = 4 << 20;
-	path_of(p->b, 0)->script.window = 4 << 20;
+	late(p->a, false);
+	late(p->b, false);
 	settle();
 	weft_paths_soon(to_weft_paths(p->a->llp), 0);
 	weft_paths_soon(to_weft_paths(p->b->llp), 0);
@@ -82,7 +75,8 @@ static void catch_up(struct pair *p)
 static void write_late(struct pair *p)
 {
 	end_receive(p->b, 0x77, 0, 100);
-	delay(p);
+	late(p->a, true);
+	late(p->b, true);
 	end_post_to(p->a, WEFT_OP_WRITE, 0, LEN, HERE);
 	end_send(p->a, 0, ANSWER);
 	settle();
@@ -100,10 +94,8 @@ static void expect_received(struct kunit *test, struct pair *p)
 	KUNIT_EXPECT_EQ(test, memcmp(p->b->memory, p->a->memory, ANSWER), 0);
 }
 
-static void place_early(struct kunit *test)
+CASE_WITH(place_early, struct pair *p, pair_new(test))
 {
-	struct pair *p = pair_new(test);
-
 	write_late(p);
 	KUNIT_EXPECT_TRUE(test, same(p, SECOND, LEN - SECOND));
 	KUNIT_EXPECT_FALSE(test, same(p, 0, 1000));
@@ -117,10 +109,8 @@ static void place_early(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, to_weft_paths(p->b->llp)->arrivals.held, 0U);
 }
 
-static void place_in_order(struct kunit *test)
+CASE_WITH(place_in_order, struct pair *p, pair_new(test))
 {
-	struct pair *p = pair_new(test);
-
 	to_weft_paths(p->b->llp)->arrivals.early = false;
 	write_late(p);
 	KUNIT_EXPECT_FALSE(test, same(p, SECOND, 1000));
@@ -180,13 +170,10 @@ static void place_once(struct kunit *test)
 }
 
 /* The answer to a read comes early as well. */
-static void place_answer(struct kunit *test)
+CASE_WITH(place_answer, struct pair *p, pair_new(test))
 {
-	struct pair *p = pair_new(test);
-
 	/* The request is on its way before the path is late. */
-	path_of(p->b, 0)->script.stuck = true;
-	path_of(p->b, 0)->script.window = 1000;
+	late(p->b, true);
 	end_post_to(p->a, WEFT_OP_READ, HERE, LEN, 0);
 	end_ring(p->a);
 	settle();
@@ -200,10 +187,8 @@ static void place_answer(struct kunit *test)
 }
 
 /* A queue pair that failed drops what comes, and the peer's end comes all the same. */
-static void place_nothing(struct kunit *test)
+CASE_WITH(place_nothing, struct pair *p, pair_new(test))
 {
-	struct pair *p = pair_new(test);
-
 	write_late(p);
 	weft_engine_error(p->b->qp);
 	settle();
@@ -214,6 +199,5 @@ static void place_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, to_weft_paths(p->b->llp)->arrivals.held, 0U);
 }
 
-A_SUITE(paths_place, fake, KUNIT_CASE(place_early), KUNIT_CASE(place_in_order),
-	KUNIT_CASE(place_damaged), KUNIT_CASE(place_once), KUNIT_CASE(place_answer),
-	KUNIT_CASE(place_nothing));
+A_SUITE(paths_place, fake, place_early, place_in_order, place_damaged, place_once, place_answer,
+	place_nothing);

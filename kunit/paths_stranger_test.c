@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Strangers at an address or where joins are awaited: none learns the key or harms the stream. */
 #include "routes.h"
-#include "wire/plan.h"
 
 #define LEN	8000U	/* of most segments here */
 
@@ -23,9 +22,8 @@ static void say(struct kunit *test, struct fake *from, const u8 *ulpdu, u32 len)
 static struct fake *lurk(struct kunit *test)
 {
 	const struct sockaddr_storage any = { .ss_family = AF_INET };
-	struct fake *lurker = fake_new(&init_net, NULL, NULL);
+	struct fake *lurker = must(test, fake_new(&init_net, NULL, NULL));
 
-	KUNIT_ASSERT_NOT_NULL(test, lurker);
 	KUNIT_ASSERT_EQ(test, lurker->llp.class->bind(&lurker->llp, &any, true), 0);
 	KUNIT_ASSERT_EQ(test, lurker->llp.class->listen(&lurker->llp, 4), 0);
 	return lurker;
@@ -35,7 +33,6 @@ static struct fake *lurk(struct kunit *test)
 static struct fake *lure(struct routes *r, struct fake *lurker)
 {
 	struct weft_path_home *home = &r->a.p->home[0];
-	struct weft_llp *llp;
 
 	weft_baton_lock(&r->a.p->lock);
 	KUNIT_ASSERT_EQ(r->a.test, r->a.p->num_homes, 1U);
@@ -44,9 +41,7 @@ static struct fake *lure(struct routes *r, struct fake *lurker)
 	home->next_try = jiffies;
 	weft_baton_unlock(&r->a.p->lock);
 	route_look(&r->a);
-	llp = lurker->llp.class->accept(&lurker->llp, NULL, NULL);
-	KUNIT_ASSERT_FALSE(r->a.test, IS_ERR(llp));
-	return to_fake(llp);
+	return to_fake(must(r->a.test, lurker->llp.class->accept(&lurker->llp, NULL, NULL)));
 }
 
 /* A stream of which the first path alone is up. */
@@ -156,12 +151,9 @@ static struct fake *call(struct routes *r, u32 host)
 {
 	struct sockaddr_storage to = to_fake(r->b.p->listener)->local;
 	struct sockaddr_in *v4 = (struct sockaddr_in *)&to;
-	struct fake *stranger;
 
 	v4->sin_addr.s_addr = htonl(0x0a090000 + host);
-	stranger = fake_call(&init_net, &r->a.p->local, &to);
-	KUNIT_ASSERT_NOT_NULL(r->a.test, stranger);
-	return stranger;
+	return must(r->a.test, fake_call(&init_net, &r->a.p->local, &to));
 }
 
 static void expect_refused(struct routes *r, struct fake *stranger, u64 refused)
@@ -199,9 +191,8 @@ static void answer(struct routes *r, struct fake *from, u32 number, u64 proof)
 }
 
 /* A wrong proof costs its sender that connection; with the right one it takes a path's place. */
-static void stranger_guesses(struct kunit *test)
+CASE_WITH(stranger_guesses, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
 	struct weft_path_claim claim, other;
 	struct fake *stranger;
 	u32 i, wrong = 6;
@@ -237,9 +228,8 @@ static void stranger_guesses(struct kunit *test)
 }
 
 /* Takes what a stranger has heard, and says it to the responder. Nothing of it is the key. */
-static void stranger_listens(struct kunit *test)
+CASE_WITH(stranger_listens, struct routes *r, routes_with_one(test))
 {
-	struct routes *r = routes_with_one(test);
 	struct fake *lurker = lurk(test), *end = lure(r, lurker), *stranger;
 	u8 heard[256], ulpdu[WEFT_PATH_CHALLENGE_LEN];
 	int len = end->llp.class->recv(&end->llp, heard, sizeof(heard)), i;
@@ -288,9 +278,8 @@ static void stranger_relays(struct kunit *test)
 }
 
 /* Strangers who keep connecting do not crowd out a guest before his answer is here. */
-static void stranger_crowds(struct kunit *test)
+CASE_WITH(stranger_crowds, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
 	struct fake *crowd[WEFT_PATHS_MAX_JOINS + 2];
 	struct weft_path_claim claim;
 	u32 i;
@@ -342,6 +331,5 @@ static void stranger_proofs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_path_proof(p, &claim), 0x81c2d4969f51436eULL);
 }
 
-A_SUITE(paths_stranger, fake, KUNIT_CASE(stranger_says_anything), KUNIT_CASE(stranger_refuses),
-	KUNIT_CASE(stranger_listens), KUNIT_CASE(stranger_relays), KUNIT_CASE(stranger_guesses),
-	KUNIT_CASE(stranger_crowds), KUNIT_CASE(stranger_proofs));
+A_SUITE(paths_stranger, fake, stranger_says_anything, stranger_refuses, stranger_listens,
+	stranger_relays, stranger_guesses, stranger_crowds, stranger_proofs);

@@ -40,21 +40,14 @@ static void peers_by_prefix(struct kunit *test)
 		const char *addr;
 		u32 longest;
 	} cases[] = {
-		{ "10.1.2.3", 16384 },
-		{ "10.1.2.2", WEFT_FPDU_ONE_SEGMENT },
-		{ "10.1.3.255", WEFT_FPDU_ONE_SEGMENT },
-		{ "10.1.4.0", NONE },
-		{ "10.1.1.255", NONE },
-		{ "11.1.2.3", NONE },
+		{ "10.1.2.3", 16384 }, { "10.1.2.2", WEFT_FPDU_ONE_SEGMENT },
+		{ "10.1.3.255", WEFT_FPDU_ONE_SEGMENT }, { "10.1.4.0", NONE },
+		{ "10.1.1.255", NONE }, { "11.1.2.3", NONE },
 		{ "2001:db8::1", WEFT_FPDU_ANY_LENGTH },
-		{ "2001:db8:0:7fff::", WEFT_FPDU_ANY_LENGTH },
-		{ "2001:db8:0:8000::", NONE },
-		{ "fd00::9", 512 },
-		{ "fd00::8", 65536 },
+		{ "2001:db8:0:7fff::", WEFT_FPDU_ANY_LENGTH }, { "2001:db8:0:8000::", NONE },
+		{ "fd00::9", 512 }, { "fd00::8", 65536 },
 		/* The same bytes in the other family. */
-		{ "a01:203::", NONE },
-		{ "32.1.13.184", NONE },
-		{ "::ffff:10.1.2.3", NONE },
+		{ "a01:203::", NONE }, { "32.1.13.184", NONE }, { "::ffff:10.1.2.3", NONE },
 	};
 	struct weft_peers peers;
 
@@ -96,11 +89,9 @@ static void peers_misspelt(struct kunit *test)
 /* Sends 40,000 bytes to 10.0.0.2 while the list says this of it. Returns the longest FPDU. */
 static u32 longest_sent(struct kunit *test, const char *entry, bool weft)
 {
-	struct weft_ddp_hdr hdr = send_hdr(1, 0, false);
 	struct tx_bench *t = bench_new(test);
 	struct sockaddr_in *to = (struct sockaddr_in *)&t->e->fake->remote;
 	u32 at, len, longest = 0;
-	struct weft_sq_wr *wr;
 
 	t->agreed.extended = weft;
 	t->e->b->dev.settings.value[WEFT_SET_FPDU] = WEFT_FPDU_LARGE;
@@ -109,15 +100,14 @@ static u32 longest_sent(struct kunit *test, const char *entry, bool weft)
 	if (entry)
 		add(test, &t->e->b->dev.settings.peers, entry);
 	start(test, t, true);
-	wr = end_wr(t->e, WEFT_OP_SEND, 0, 40000);
-	end_post(t->e, wr);
+	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 40000));
 	KUNIT_EXPECT_EQ(test, end_ring(t->e), 0);
 	drain(test, t);
 	for (at = 0; at < t->tape->len; at += len) {
 		len = weft_fpdu_len(get_unaligned_be16(t->tape->bytes + at));
 		longest = max(longest, len);
 	}
-	expect_message(test, t, hdr, t->e->memory, 40000);
+	expect_message(test, t, send_hdr(1, 0, false), t->e->memory, 40000);
 	expect_end(test, t);
 	end_now(test, t);
 	return longest;
@@ -130,14 +120,10 @@ static void peers_are_sent(struct kunit *test)
 		const char *entry;
 		u32 of_weft, of_others;
 	} cases[] = {
-		{ NULL, 40024, 1448 },
-		{ "10.0.0.3=16384", 40024, 1448 },
-		{ "10.0.0.0/24=segment", 1448, 1448 },
-		{ "10.0.0.2=512", 1448, 1448 },
-		{ "10.0.0.2=2895", 1448, 1448 },
-		{ "10.0.0.2=2896", 2896, 2896 },
-		{ "10.0.0.2=16384", 11 * 1448, 11 * 1448 },
-		{ "10.0.0.2=large", 40024, 40024 },
+		{ NULL, 40024, 1448 }, { "10.0.0.3=16384", 40024, 1448 },
+		{ "10.0.0.0/24=segment", 1448, 1448 }, { "10.0.0.2=512", 1448, 1448 },
+		{ "10.0.0.2=2895", 1448, 1448 }, { "10.0.0.2=2896", 2896, 2896 },
+		{ "10.0.0.2=16384", 11 * 1448, 11 * 1448 }, { "10.0.0.2=large", 40024, 40024 },
 	};
 
 	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -150,5 +136,4 @@ static void peers_are_sent(struct kunit *test)
 	}
 }
 
-A_SUITE(peers, bench, KUNIT_CASE(peers_by_prefix), KUNIT_CASE(peers_misspelt),
-	KUNIT_CASE(peers_are_sent));
+A_SUITE(peers, bench, peers_by_prefix, peers_misspelt, peers_are_sent);

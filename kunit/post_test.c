@@ -11,6 +11,8 @@ static struct bench *kernel_bench(struct kunit *test)
 
 	b->engine.qp.owner = NULL;
 	b->engine.qp.acc.kernel = true;
+	xa_store(&b->dev.qps, b->engine.qp.acc.qpn, &b->entry, GFP_KERNEL);
+	b->cq.ib.device = &b->dev.ib;
 	return b;
 }
 
@@ -131,9 +133,8 @@ static void post_atomics(struct kunit *test)
 	}
 }
 
-static void post_keys(struct kunit *test)
+CASE_WITH(post_keys, struct bench *b, kernel_bench(test))
 {
-	struct bench *b = kernel_bench(test);
 	struct ib_mr mr = { .lkey = 0x501, .rkey = 0x501 };
 	struct ib_reg_wr reg = {
 		.wr.opcode = IB_WR_REG_MR, .mr = &mr, .key = 0x502,
@@ -157,9 +158,8 @@ static void post_keys(struct kunit *test)
 }
 
 /* Payload from two places, laid round the end of the ring. */
-static void post_inline(struct kunit *test)
+CASE_WITH(post_inline, struct bench *b, kernel_bench(test))
 {
-	struct bench *b = kernel_bench(test);
 	u8 payload[MAX_INLINE + 1];
 	struct ib_sge sge[2] = {
 		{ .addr = (uintptr_t)payload, .length = 20 },
@@ -197,19 +197,16 @@ static void post_inline(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, BLOCKS + 1U);
 }
 
-static void post_refuses(struct kunit *test)
+CASE_WITH(post_refuses, struct bench *b, kernel_bench(test))
 {
 	static const struct {
 		enum ib_wr_opcode opcode;
 		int num_sge;
 	} cases[] = {
-		{ IB_WR_LSO, 0 }, { IB_WR_BIND_MW, 0 },
-		{ IB_WR_REG_MR_INTEGRITY, 0 },
+		{ IB_WR_LSO, 0 }, { IB_WR_BIND_MW, 0 }, { IB_WR_REG_MR_INTEGRITY, 0 },
 		{ IB_WR_MASKED_ATOMIC_CMP_AND_SWP, 1 },
-		{ IB_WR_SEND, MAX_SGE + 1 }, { IB_WR_SEND, -1 },
-		{ IB_WR_LOCAL_INV, 1 },
+		{ IB_WR_SEND, MAX_SGE + 1 }, { IB_WR_SEND, -1 }, { IB_WR_LOCAL_INV, 1 },
 	};
-	struct bench *b = kernel_bench(test);
 	struct ib_sge sge[MAX_SGE + 1] = {};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -224,9 +221,8 @@ static void post_refuses(struct kunit *test)
 }
 
 /* A full ring refuses the first that does not fit, and keeps those before it. */
-static void post_full(struct kunit *test)
+CASE_WITH(post_full, struct bench *b, kernel_bench(test))
 {
-	struct bench *b = kernel_bench(test);
 	struct ib_send_wr wr[BLOCKS + 1] = {};
 
 	for (u32 i = 0; i <= BLOCKS; i++) {
@@ -248,9 +244,8 @@ static void post_full(struct kunit *test)
 }
 
 /* A doorbell is rung when it is asked for, and not again until then. */
-static void post_doorbell(struct kunit *test)
+CASE_WITH(post_doorbell, struct bench *b, kernel_bench(test))
 {
-	struct bench *b = kernel_bench(test);
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
 
 	weft_baton_lock(&b->engine.qp.tx_lock);
@@ -296,15 +291,12 @@ static void post_states(struct kunit *test)
 }
 
 /* What is posted in ERR comes back, as draining a queue pair needs it. */
-static void post_in_error(struct kunit *test)
+CASE_WITH(post_in_error, struct bench *b, kernel_bench(test))
 {
-	struct bench *b = kernel_bench(test);
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE, .wr.wr_id = 1 };
 	struct ib_recv_wr recv = { .wr_id = 2 };
 	struct ib_wc wc[4];
 
-	xa_store(&b->dev.qps, b->engine.qp.acc.qpn, &b->entry, GFP_KERNEL);
-	b->cq.ib.device = &b->dev.ib;
 	b->engine.qp.state = IB_QPS_ERR;
 	weft_ring_need_doorbell(&b->engine.qp.sq, true);
 	weft_ring_need_doorbell(&b->engine.qp.own_rq.ring, true);
@@ -322,17 +314,14 @@ static void post_in_error(struct kunit *test)
 }
 
 /* What came with a message is told: the key that it took away, or its immediate data. */
-static void post_polled(struct kunit *test)
+CASE_WITH(post_polled, struct bench *b, kernel_bench(test))
 {
-	struct bench *b = kernel_bench(test);
 	struct weft_completion got = {
 		.qpn = b->engine.qp.acc.qpn, .opcode = WEFT_OP_RECV, .byte_len = 9,
 		.ex = 0x12345678, .flags = WEFT_CQE_WITH_INV,
 	};
 	struct ib_wc wc[3];
 
-	xa_store(&b->dev.qps, b->engine.qp.acc.qpn, &b->entry, GFP_KERNEL);
-	b->cq.ib.device = &b->dev.ib;
 	KUNIT_EXPECT_TRUE(test, weft_cq_add(&b->cq, &got));
 	got.flags = WEFT_CQE_WITH_IMM;
 	got.opcode = WEFT_OP_RECV_WRITE_IMM;
@@ -348,15 +337,12 @@ static void post_polled(struct kunit *test)
 }
 
 /* Completions of queue pairs that are gone are dropped, a slice at a time. */
-static void post_dropped(struct kunit *test)
+CASE_WITH(post_dropped, struct bench *b, kernel_bench(test))
 {
-	struct bench *b = kernel_bench(test);
 	struct weft_completion got = { .qpn = b->engine.qp.acc.qpn + 1, .opcode = WEFT_OP_RECV };
 	struct ib_wc wc[2];
 	bool more;
 
-	xa_store(&b->dev.qps, b->engine.qp.acc.qpn, &b->entry, GFP_KERNEL);
-	b->cq.ib.device = &b->dev.ib;
 	KUNIT_ASSERT_EQ(test, weft_ring_create(&b->cq.ring, 4 * WEFT_CQ_SLICE,
 					       sizeof(struct weft_cqe), NULL, NULL), 0);
 	for (u32 i = 0; i < 3 * WEFT_CQ_SLICE; i++)
@@ -373,9 +359,8 @@ static void post_dropped(struct kunit *test)
 	weft_ring_destroy(&b->cq.ring);
 }
 
-static void post_receives(struct kunit *test)
+CASE_WITH(post_receives, struct bench *b, kernel_bench(test))
 {
-	struct bench *b = kernel_bench(test);
 	struct ib_sge sge[MAX_RECV_SGE + 1] = { { IOVA, 5, STAG }, { IOVA + 5, 6, STAG } };
 	struct ib_recv_wr wr[RECEIVES + 1] = {};
 	struct weft_sge taken[MAX_RECV_SGE];
@@ -404,9 +389,8 @@ static void post_receives(struct kunit *test)
 }
 
 /* A process that sends work requests down the file instead of the ring. */
-static void post_of_users(struct kunit *test)
+CASE_WITH(post_of_users, struct bench *b, setup(test, ORD))
 {
-	struct bench *b = setup(test, ORD);
 	struct ib_send_wr wr = { .opcode = IB_WR_LOCAL_INV };
 	struct ib_recv_wr recv = {};
 
@@ -415,8 +399,6 @@ static void post_of_users(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sq_ctl(b)->producer, 0U);
 }
 
-A_SUITE(post, bench, KUNIT_CASE(post_send_kinds), KUNIT_CASE(post_atomics), KUNIT_CASE(post_keys),
-	KUNIT_CASE(post_inline), KUNIT_CASE(post_refuses), KUNIT_CASE(post_full),
-	KUNIT_CASE(post_doorbell), KUNIT_CASE(post_states), KUNIT_CASE(post_in_error),
-	KUNIT_CASE(post_polled), KUNIT_CASE(post_dropped), KUNIT_CASE(post_receives),
-	KUNIT_CASE(post_of_users));
+A_SUITE(post, bench, post_send_kinds, post_atomics, post_keys, post_inline, post_refuses, post_full,
+	post_doorbell, post_states, post_in_error, post_polled, post_dropped, post_receives,
+	post_of_users);

@@ -147,5 +147,4 @@ static void private_of_answer(struct kunit *test)
 	}
 }
 
-A_SUITE(private, host, KUNIT_CASE(private_of_request), KUNIT_CASE(private_of_reply),
-	KUNIT_CASE(private_of_visitor), KUNIT_CASE(private_of_answer));
+A_SUITE(private, host, private_of_request, private_of_reply, private_of_visitor, private_of_answer);

@@ -28,9 +28,8 @@ static enum weft_rx_verdict begin(struct bench *b, u8 opcode, u32 qn, u32 msn, u
 }
 
 /* Nothing happens to the queue pair before the engine asks for it. */
-static void refused_when_the_engine_says_so(struct kunit *test)
+CASE_WITH(refused_when_the_engine_says_so, struct bench *b, receiver(test))
 {
-	struct bench *b = receiver(test);
 	struct weft_ending *ending = &b->engine.qp.ending;
 
 	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_SEND, WEFT_QN_SEND, 2, 0), WEFT_RX_BAD);
@@ -50,10 +49,8 @@ static void refused_when_the_engine_says_so(struct kunit *test)
 }
 
 /* Of two reasons the peer is told the first, with the event that goes with it. */
-static void refused_for_the_first_reason(struct kunit *test)
+CASE_WITH(refused_for_the_first_reason, struct bench *b, receiver(test))
 {
-	struct bench *b = receiver(test);
-
 	weft_rx_refuse_key(&b->engine.rx, WEFT_KEY_ACCESS);
 	weft_rx_refuse(&b->engine.rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG);
 	weft_rx_break(&b->engine.rx);
@@ -66,10 +63,8 @@ static void refused_for_the_first_reason(struct kunit *test)
 }
 
 /* A Terminate is not answered by another (RFC 5040, 4.8), not even a wrong one. */
-static void refused_without_a_word(struct kunit *test)
+CASE_WITH(refused_without_a_word, struct bench *b, receiver(test))
 {
-	struct bench *b = receiver(test);
-
 	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_TERMINATE, WEFT_QN_TERMINATE, 2, 0), WEFT_RX_BAD);
 	weft_rx_refuse(&b->engine.rx, WEFT_TERM_DDP, WEFT_DDP_TAGGED_BUFFER, WEFT_DT_STAG);
 	weft_rx_fail(rx_of(&b->engine.qp));
@@ -80,10 +75,8 @@ static void refused_without_a_word(struct kunit *test)
 }
 
 /* A header under a bad CRC names nothing, so none is shown. */
-static void refused_crc_shows_no_header(struct kunit *test)
+CASE_WITH(refused_crc_shows_no_header, struct bench *b, receiver(test))
 {
-	struct bench *b = receiver(test);
-
 	b->engine.rx.seg.hdr_len = WEFT_DDP_UNTAGGED_LEN;
 	weft_rx_refuse_crc(&b->engine.rx);
 	weft_rx_fail(rx_of(&b->engine.qp));
@@ -93,9 +86,8 @@ static void refused_crc_shows_no_header(struct kunit *test)
 }
 
 /* As many reads as were agreed are taken, and one more is refused. */
-static void refused_beyond_the_ird(struct kunit *test)
+CASE_WITH(refused_beyond_the_ird, struct bench *b, receiver(test))
 {
-	struct bench *b = receiver(test);
 	const struct weft_read_req req = { .size = 1 };
 
 	KUNIT_EXPECT_EQ(test, begin(b, WEFT_RDMAP_READ_REQ, WEFT_QN_READ_REQ, 1,
@@ -108,6 +100,5 @@ static void refused_beyond_the_ird(struct kunit *test)
 	weft_qp_unlock(&b->engine.qp);
 }
 
-A_SUITE(refuse, bench, KUNIT_CASE(refused_when_the_engine_says_so),
-	KUNIT_CASE(refused_for_the_first_reason), KUNIT_CASE(refused_without_a_word),
-	KUNIT_CASE(refused_crc_shows_no_header), KUNIT_CASE(refused_beyond_the_ird));
+A_SUITE(refuse, bench, refused_when_the_engine_says_so, refused_for_the_first_reason,
+	refused_without_a_word, refused_crc_shows_no_header, refused_beyond_the_ird);

@@ -32,9 +32,8 @@ static u64 told(const struct sk_buff *msg, const char *name)
 static void region_in_change(struct kunit *test)
 {
 	struct weft_mr *mr = zeroed(test, sizeof(*mr));
-	struct sk_buff *msg = nlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	struct sk_buff *msg = must(test, nlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL));
 
-	KUNIT_ASSERT_NOT_NULL(test, msg);
 	KUNIT_ASSERT_NOT_NULL(test, nlmsg_put(msg, 0, 0, 0, 0, 0));
 	mr->umem = LIST_POISON1;
 	mr->pages = 3;
@@ -55,12 +54,10 @@ static void region_in_change(struct kunit *test)
 static void region_address(struct kunit *test)
 {
 	struct weft_mr *mr = zeroed(test, sizeof(*mr));
-	struct sk_buff *msg = nlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
-	struct cred *cred = prepare_creds();
+	struct sk_buff *msg = must(test, nlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL));
+	struct cred *cred = must(test, prepare_creds());
 	const struct cred *before;
 
-	KUNIT_ASSERT_NOT_NULL(test, msg);
-	KUNIT_ASSERT_NOT_NULL(test, cred);
 	KUNIT_ASSERT_NOT_NULL(test, nlmsg_put(msg, 0, 0, 0, 0, 0));
 	mr->iova = 0x7f0123456000;
 	mr->length = 4096;
@@ -77,4 +74,4 @@ static void region_address(struct kunit *test)
 	nlmsg_free(msg);
 }
 
-A_SUITE(restrack, no, KUNIT_CASE(region_in_change), KUNIT_CASE(region_address));
+A_SUITE(restrack, no, region_in_change, region_address);

@@ -26,10 +26,8 @@ struct bench {
 	struct weft_mr *region;
 };
 
-static void teardown(struct kunit *test, void *what)
+END_OF(teardown, struct bench *b)
 {
-	struct bench *b = what;
-
 	if (b->region)
 		KUNIT_EXPECT_EQ(test, weft_dereg_mr(&b->region->ib, NULL), 0);
 	KUNIT_EXPECT_TRUE(test, xa_empty(&b->dev.mrs));
@@ -46,8 +44,7 @@ static struct bench *setup(struct kunit *test)
 	struct bench *b = zeroed(test, sizeof(*b));
 
 	xa_init_flags(&b->dev.mrs, XA_FLAGS_ALLOC);
-	b->dev.local = weft_mr_new_local(&b->dev);
-	KUNIT_ASSERT_NOT_NULL(test, b->dev.local);
+	b->dev.local = must(test, weft_mr_new_local(&b->dev));
 	b->pd.device = &b->dev.ib;
 	b->other_pd.device = &b->dev.ib;
 	b->qp = (struct weft_accessor){
@@ -59,8 +56,7 @@ static struct bench *setup(struct kunit *test)
 	sg_init_table(b->sg, PAGES);
 	/* In reverse, so that pages that happen to be neighbours do not look it. */
 	for (int i = PAGES - 1; i >= 0; i--) {
-		b->page[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
-		KUNIT_ASSERT_NOT_NULL(test, b->page[i]);
+		b->page[i] = must(test, alloc_page(GFP_KERNEL | __GFP_ZERO));
 		sg_set_page(&b->sg[i], b->page[i], PAGE_SIZE, 0);
 		sg_dma_address(&b->sg[i]) = (uintptr_t)page_address(b->page[i]);
 		sg_dma_len(&b->sg[i]) = PAGE_SIZE;
@@ -87,16 +83,14 @@ static int peer_writes(struct weft_accessor *by, u32 stag, u64 addr, const void 
 
 static struct weft_mr *fast(struct kunit *test, struct bench *b)
 {
-	struct ib_mr *ib = weft_alloc_mr(&b->pd, IB_MR_TYPE_MEM_REG, PAGES);
+	struct ib_mr *ib = must(test, weft_alloc_mr(&b->pd, IB_MR_TYPE_MEM_REG, PAGES));
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(ib));
 	ib->page_size = PAGE_SIZE;
 	return to_weft_mr(ib);
 }
 
-static void fast_life(struct kunit *test)
+CASE_WITH(fast_life, struct bench *b, setup(test))
 {
-	struct bench *b = setup(test);
 	struct weft_mr *mr = fast(test, b);
 	u32 key = ib_inc_rkey(mr->ib.rkey);
 	unsigned int offset = 100;
@@ -128,9 +122,8 @@ static void fast_life(struct kunit *test)
 }
 
 /* A list made while the last registration is in use does not show in it. */
-static void fast_next(struct kunit *test)
+CASE_WITH(fast_next, struct bench *b, setup(test))
 {
-	struct bench *b = setup(test);
 	struct weft_mr *mr = fast(test, b);
 	u32 key = mr->ib.rkey, next = ib_inc_rkey(key);
 
@@ -156,14 +149,12 @@ static void fast_next(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(&mr->ib, NULL), 0);
 }
 
-static void fast_refused(struct kunit *test)
+CASE_WITH(fast_refused, struct bench *b, setup(test))
 {
-	struct bench *b = setup(test);
 	struct weft_mr *mr = fast(test, b);
 	u32 key = mr->ib.rkey;
-	struct ib_mr *ib;
+	struct ib_mr *ib = weft_alloc_mr(&b->pd, IB_MR_TYPE_SG_GAPS, 1);
 
-	ib = weft_alloc_mr(&b->pd, IB_MR_TYPE_SG_GAPS, 1);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(ib), -EOPNOTSUPP);
 	ib = weft_alloc_mr(&b->pd, IB_MR_TYPE_MEM_REG, WEFT_MAX_FAST_BLOCKS + 1);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(ib), -EINVAL);
@@ -190,15 +181,13 @@ static void fast_refused(struct kunit *test)
 }
 
 /* lkey 0 is for the kernel's own work requests and for nothing else. */
-static void local_key(struct kunit *test)
+CASE_WITH(local_key, struct bench *b, setup(test))
 {
-	struct bench *b = setup(test);
 	u64 addr = (uintptr_t)page_address(b->page[0]);
 	enum weft_key_error err;
 	struct weft_mr *mr;
 
-	mr = weft_mr_access(&b->qp, &b->pd, 0, addr, 4, IB_ACCESS_LOCAL_WRITE, &err);
-	KUNIT_ASSERT_NOT_NULL(test, mr);
+	mr = must(test, weft_mr_access(&b->qp, &b->pd, 0, addr, 4, IB_ACCESS_LOCAL_WRITE, &err));
 	weft_mr_write(mr, addr, "weft", 4);
 	weft_mr_access_end(mr);
 	KUNIT_EXPECT_EQ(test, memcmp(page_address(b->page[0]), "weft", 4), 0);
@@ -218,8 +207,7 @@ static void region(struct kunit *test, struct bench *b, int access)
 {
 	struct sg_table sgt = { .sgl = b->sg, .nents = PAGES, .orig_nents = PAGES };
 
-	b->region = weft_mr_create(&b->pd, WEFT_MR_REGION);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(b->region));
+	b->region = must(test, weft_mr_create(&b->pd, WEFT_MR_REGION));
 	b->region->access = access;
 	b->region->iova = IOVA;
 	b->region->length = BYTES;
@@ -246,9 +234,8 @@ static struct weft_bind draft(struct bench *b)
 
 #define MAY_BIND (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND)
 
-static void window_type_1(struct kunit *test)
+CASE_WITH(window_type_1, struct bench *b, setup(test))
 {
-	struct bench *b = setup(test);
 	enum weft_key_error err;
 	struct weft_bind bind;
 	struct weft_mw mw;
@@ -295,9 +282,8 @@ static void window_type_1(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_dealloc_mw(&mw.ib), 0);
 }
 
-static void window_type_2(struct kunit *test)
+CASE_WITH(window_type_2, struct bench *b, setup(test))
 {
-	struct bench *b = setup(test);
 	struct weft_bind bind;
 	struct weft_mw mw;
 	u32 key;
@@ -336,10 +322,9 @@ static void window_type_2(struct kunit *test)
 }
 
 /* Each bind has one thing wrong with it. */
-static void window_refused(struct kunit *test)
+CASE_WITH(window_refused, struct bench *b, setup(test))
 {
 	static const enum ib_mw_type types[] = { IB_MW_TYPE_1, IB_MW_TYPE_2 };
-	struct bench *b = setup(test);
 	struct weft_bind bind, wrong[8];
 	struct weft_mw mw;
 	struct weft_mr *mr;
@@ -406,9 +391,8 @@ static void window_refused(struct kunit *test)
 }
 
 /* Who may not bind to a region does not keep it from ending, not for a moment. */
-static void window_holds_its_own(struct kunit *test)
+CASE_WITH(window_holds_its_own, struct bench *b, setup(test))
 {
-	struct bench *b = setup(test);
 	struct weft_bind bind;
 	struct weft_mw mw;
 	struct weft_mr *mr;
@@ -442,9 +426,8 @@ static void window_holds_its_own(struct kunit *test)
 /* --- keys --- */
 
 /* Whoever was given one key knows nothing of the next. */
-static void keys_are_apart(struct kunit *test)
+CASE_WITH(keys_are_apart, struct bench *b, setup(test))
 {
-	struct bench *b = setup(test);
 	u32 near = 0, last = 0, i;
 	struct weft_mr *mr[32];
 
@@ -461,11 +444,10 @@ static void keys_are_apart(struct kunit *test)
 }
 
 /* The search for a place goes round. */
-static void keys_go_round(struct kunit *test)
+CASE_WITH(keys_go_round, struct bench *b, setup(test))
 {
 	static const u32 from[] = { 7, 7, WEFT_LAST_KEY, WEFT_LAST_KEY, 1 };
 	static const u32 got[] = { 7, 8, WEFT_LAST_KEY, 1, 2 };
-	struct bench *b = setup(test);
 	u32 index, i;
 
 	for (i = 0; i < ARRAY_SIZE(from); i++) {
@@ -478,10 +460,8 @@ static void keys_go_round(struct kunit *test)
 }
 
 /* No key of an ordinary region is ended by a work request, whoever posts it. */
-static void region_stays(struct kunit *test)
+CASE_WITH(region_stays, struct bench *b, setup(test))
 {
-	struct bench *b = setup(test);
-
 	region(test, b, REMOTE_WRITE);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, b->region->stag, true), WEFT_KEY_ACCESS);
 	KUNIT_EXPECT_EQ(test, weft_invalidate(&b->qp, b->region->stag, false), WEFT_KEY_ACCESS);
@@ -498,9 +478,8 @@ static int rereg(struct bench *b, int flags, int access, struct ib_pd *pd)
 }
 
 /* Rights and domain change together with the key. New memory is the lab's to test. */
-static void region_changes(struct kunit *test)
+CASE_WITH(region_changes, struct bench *b, setup(test))
 {
-	struct bench *b = setup(test);
 	struct weft_bind bind;
 	struct weft_mw mw;
 	u32 key;
@@ -534,18 +513,15 @@ static void region_changes(struct kunit *test)
 }
 
 /* The device has as many regions as it says, and one again when one of them is gone. */
-static void region_number(struct kunit *test)
+CASE_WITH(region_number, struct bench *b, setup(test))
 {
-	struct bench *b = setup(test);
 	struct weft_mr *mr;
 
 	atomic_set(&b->dev.num_mr, WEFT_MAX_MR - 1);
-	mr = weft_mr_create(&b->pd, WEFT_MR_REGION);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
+	mr = must(test, weft_mr_create(&b->pd, WEFT_MR_REGION));
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(weft_mr_create(&b->pd, WEFT_MR_REGION)), -ENOMEM);
 	weft_mr_destroy(mr);
-	mr = weft_mr_create(&b->pd, WEFT_MR_REGION);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
+	mr = must(test, weft_mr_create(&b->pd, WEFT_MR_REGION));
 	weft_mr_destroy(mr);
 	KUNIT_EXPECT_EQ(test, atomic_read(&b->dev.num_mr), WEFT_MAX_MR - 1);
 	atomic_set(&b->dev.num_mr, 0);
@@ -589,8 +565,7 @@ static void end_waits(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, weft_fast_register(&b->qp, mr->stag, mr->stag, REMOTE_WRITE));
 	e = (struct end){ .b = b, .key = mr->stag };
 	init_completion(&e.done);
-	task = kthread_create(end_by_invalidate, &e, "weft_end");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	task = must(test, kthread_create(end_by_invalidate, &e, "weft_end"));
 	migrate_disable();
 	kthread_bind(task, cpumask_any_but(cpu_online_mask, raw_smp_processor_id()));
 	/* Bottom halves are off from here: the other one has a processor of its own. */
@@ -617,9 +592,8 @@ static void end_waits(struct kunit *test)
 }
 
 /* What the key allows, a queue pair may not; its owner's own accesses are no peer's. */
-static void queue_pair_refuses(struct kunit *test)
+CASE_WITH(queue_pair_refuses, struct bench *b, setup(test))
 {
-	struct bench *b = setup(test);
 	enum weft_key_error err;
 	struct weft_mr *mr;
 	u32 key;
@@ -638,17 +612,14 @@ static void queue_pair_refuses(struct kunit *test)
 }
 
 /* The region of all memory that kernel consumers can have: addresses are the kernel's own. */
-static void all_memory(struct kunit *test)
+CASE_WITH(all_memory, struct bench *b, setup(test))
 {
-	struct bench *b = setup(test);
-	struct ib_mr *ib = weft_get_dma_mr(&b->pd, REMOTE_WRITE);
+	struct ib_mr *ib = must(test, weft_get_dma_mr(&b->pd, REMOTE_WRITE));
 	u8 bytes[PAGE_SIZE / 8], read[PAGE_SIZE / 8];
 	enum weft_key_error err;
 	struct weft_mr *mr;
-	u64 at;
+	u64 at = (uintptr_t)page_address(b->page[0]) + 8;
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(ib));
-	at = (uintptr_t)page_address(b->page[0]) + 8;
 	memset(bytes, 0x5a, sizeof(bytes));
 	KUNIT_EXPECT_EQ(test, peer_writes(&b->qp, ib->rkey, at, bytes, sizeof(bytes)), WEFT_KEY_OK);
 	KUNIT_EXPECT_EQ(test, memcmp((void *)(uintptr_t)at, bytes, sizeof(bytes)), 0);
@@ -672,9 +643,6 @@ static void all_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_dereg_mr(ib, NULL), 0);
 }
 
-A_SUITE(revoke, no, KUNIT_CASE(fast_life), KUNIT_CASE(fast_next), KUNIT_CASE(fast_refused),
-	KUNIT_CASE(local_key), KUNIT_CASE(all_memory), KUNIT_CASE(window_type_1),
-	KUNIT_CASE(window_type_2), KUNIT_CASE(window_refused), KUNIT_CASE(window_holds_its_own),
-	KUNIT_CASE(keys_are_apart), KUNIT_CASE(keys_go_round), KUNIT_CASE(region_stays),
-	KUNIT_CASE(region_changes), KUNIT_CASE(region_number), KUNIT_CASE(end_waits),
-	KUNIT_CASE(queue_pair_refuses));
+A_SUITE(revoke, no, fast_life, fast_next, fast_refused, local_key, all_memory, window_type_1,
+	window_type_2, window_refused, window_holds_its_own, keys_are_apart, keys_go_round,
+	region_stays, region_changes, region_number, end_waits, queue_pair_refuses);

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Rings against a process that writes what it likes into its own words. The
- * memory of each ring ends where the last slot does, so that a checker of
- * memory accesses sees a slot that is not one.
- */
-#include "queue/ring.h"
+/* Rings against a process that writes what it likes into its own words. */
 #include "suite.h"
 
 #define SLOTS	8
@@ -14,9 +9,7 @@ static struct weft_ring *ring_at(struct kunit *test, u32 head)
 {
 	struct weft_ring *ring = zeroed(test, sizeof(*ring));
 
-	ring->mem = zeroed(test, WEFT_RING_OFFSET + SLOTS * STRIDE);
-	ring->size = SLOTS;
-	ring->stride = STRIDE;
+	ring_memory(test, ring, SLOTS, STRIDE);
 	ring->head = head;
 	return ring;
 }
@@ -60,10 +53,8 @@ static void ring_hostile_producer(struct kunit *test)
 }
 
 /* Whatever the index, the slot is one of the ring's. */
-static void ring_slots(struct kunit *test)
+CASE_WITH(ring_slots, struct weft_ring *ring, ring_at(test, 0))
 {
-	struct weft_ring *ring = ring_at(test, 0);
-
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
 		for (u32 n = 0; n < 2 * SLOTS; n++) {
 			u32 index = heads[i] + n;
@@ -76,9 +67,8 @@ static void ring_slots(struct kunit *test)
 }
 
 /* The kernel writes its own words and no other; it reads none of them back. */
-static void ring_kernel_words(struct kunit *test)
+CASE_WITH(ring_kernel_words, struct weft_ring *ring, ring_at(test, 7))
 {
-	struct weft_ring *ring = ring_at(test, 7);
 	struct weft_wq_ctl expected = {};
 
 	ctl(ring)->producer = 9;
@@ -103,5 +93,4 @@ static void ring_kernel_words(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ring->head, 7U);
 }
 
-A_SUITE(ring, no, KUNIT_CASE(ring_honest_producer), KUNIT_CASE(ring_hostile_producer),
-	KUNIT_CASE(ring_slots), KUNIT_CASE(ring_kernel_words));
+A_SUITE(ring, no, ring_honest_producer, ring_hostile_producer, ring_slots, ring_kernel_words);

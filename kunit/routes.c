@@ -3,9 +3,6 @@
 #include <linux/in.h>
 
 #include "routes.h"
-#include "wire/bytes.h"
-#include "wire/fpdu.h"
-#include "wire/plan.h"
 
 static struct route *of_llp(const struct weft_llp *llp)
 {
@@ -77,12 +74,10 @@ static void begin(struct kunit *test, struct route *end, struct fake *first, boo
 	struct weft_spread_terms terms = { .initiator = initiator, .crc = true };
 
 	end->test = test;
-	end->counters = alloc_percpu(struct weft_counters);
-	KUNIT_ASSERT_NOT_NULL(test, end->counters);
+	end->counters = must(test, alloc_percpu(struct weft_counters));
 	terms.counters = end->counters;
 	weft_paths_settings.paths = paths;
-	end->llp = weft_paths_begin(&first->llp, &terms, &route_ops, end);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(end->llp));
+	end->llp = must(test, weft_paths_begin(&first->llp, &terms, &route_ops, end));
 	end->p = to_weft_paths(end->llp);
 }
 
@@ -113,10 +108,8 @@ static void end_route(struct route *end)
 }
 
 /* Ends both ends, of which a test may have closed one and forgotten its stream. */
-static void routes_end(struct kunit *test, void *what)
+END_OF(routes_end, struct routes *r)
 {
-	struct routes *r = what;
-
 	end_route(&r->a);
 	end_route(&r->b);
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
@@ -126,10 +119,9 @@ static void routes_end(struct kunit *test, void *what)
 struct routes *routes_make(struct kunit *test, u32 a_paths, u32 b_paths)
 {
 	struct routes *r = zeroed(test, sizeof(*r));
-	struct fake *a = fake_open(NULL, NULL), *b = fake_open(NULL, NULL);
+	struct fake *a = must(test, fake_open(NULL, NULL));
+	struct fake *b = must(test, fake_open(NULL, NULL));
 
-	KUNIT_ASSERT_NOT_NULL(test, a);
-	KUNIT_ASSERT_NOT_NULL(test, b);
 	routes_join(a, b);
 	begin(test, &r->a, a, true, a_paths);
 	begin(test, &r->b, b, false, b_paths);
@@ -159,11 +151,10 @@ struct fake *route_fake(struct route *end, u32 number)
 /* Sends the next segment, 4 bytes or more. Returns as @send_page; -EAGAIN: not sent. */
 int route_send(struct route *end, u32 len)
 {
-	u8 *fpdu = kzalloc(WEFT_PATH_MAX_FPDU, GFP_KERNEL), *segment;
+	u8 *fpdu = must(end->test, kzalloc(WEFT_PATH_MAX_FPDU, GFP_KERNEL));
+	u8 *segment = weft_fpdu_begin(fpdu, len);
 	int ret;
 
-	KUNIT_ASSERT_NOT_NULL(end->test, fpdu);
-	segment = weft_fpdu_begin(fpdu, len);
 	put_unaligned_be32(end->sent, segment);
 	for (u32 at = 4; at < len; at++)
 		segment[at] = byte_of(end->sent, at);
@@ -220,9 +211,8 @@ void route_wait(struct route *end, u32 number, unsigned long time)
 /* Has a frame arrive that the other end has not sent, of this header and @len zeroes. */
 void route_feed(struct route *end, u32 number, const struct weft_path_hdr *hdr, u32 len)
 {
-	u8 *fpdu = kzalloc(WEFT_PATH_MAX_FPDU, GFP_KERNEL);
+	u8 *fpdu = must(end->test, kzalloc(WEFT_PATH_MAX_FPDU, GFP_KERNEL));
 
-	KUNIT_ASSERT_NOT_NULL(end->test, fpdu);
 	len += WEFT_PATH_HDR_LEN;
 	weft_path_encode(weft_fpdu_begin(fpdu, len), hdr);
 	fake_feed(route_fake(end, number), fpdu, weft_fpdu_end(fpdu, len, true));

@@ -4,8 +4,6 @@
 #define WEFT_KUNIT_RX_BENCH_H
 
 #include "ends.h"
-#include "wire/bytes.h"
-#include "wire/fpdu.h"
 
 #define TAPE	(64U << 10)
 
@@ -18,10 +16,8 @@ struct rx_bench {
 	u8 *said;	/* what it answers */
 };
 
-static inline void bench_end(struct kunit *test, void *what)
+END_OF(bench_end, struct rx_bench *r)
 {
-	struct rx_bench *r = what;
-
 	end_free(test, r->e);
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 	kunit_kfree(test, r->tape);

@@ -153,10 +153,9 @@ static void rx_stage_starves(struct kunit *test)
 }
 
 /* An FPDU without a stage that then comes whole leaves no wait for memory behind. */
-static void rx_starves_no_longer(struct kunit *test)
+CASE_WITH(rx_starves_no_longer, struct rx_bench *r, bench_new(test, true))
 {
 	u8 *payload = zeroed(test, 30000);
-	struct rx_bench *r = bench_new(test, true);
 	struct timer_list *retry = &rx_of(r->e->qp)->rnr;
 	u32 fed;
 
@@ -220,9 +219,8 @@ static void time_is_up(struct kunit *test, struct rx_bench *r)
 }
 
 /* A receive that was posted in time is taken, even if the reading is resumed too late. */
-static void rx_posted_in_time(struct kunit *test)
+CASE_WITH(rx_posted_in_time, struct rx_bench *r, waiting(test))
 {
-	struct rx_bench *r = waiting(test);
 	struct weft_qp *qp = r->e->qp;
 
 	end_receive(r->e, 71, 3000, 200);
@@ -233,9 +231,8 @@ static void rx_posted_in_time(struct kunit *test)
 }
 
 /* A thread that sends, or was preempted there, does not keep a receive from being used. */
-static void rx_without_tx_lock(struct kunit *test)
+CASE_WITH(rx_without_tx_lock, struct rx_bench *r, waiting(test))
 {
-	struct rx_bench *r = waiting(test);
 	struct weft_qp *qp = r->e->qp;
 
 	weft_baton_lock(&qp->tx_lock);
@@ -246,9 +243,8 @@ static void rx_without_tx_lock(struct kunit *test)
 }
 
 /* Without a receive the connection ends, unless the queue has moved: others were first then. */
-static void rx_not_posted(struct kunit *test)
+CASE_WITH(rx_not_posted, struct rx_bench *r, waiting(test))
 {
-	struct rx_bench *r = waiting(test);
 	struct weft_qp *qp = r->e->qp;
 	struct weft_wq_ctl *ctl = qp->own_rq.ring.mem;
 	struct weft_term why;
@@ -266,9 +262,8 @@ static void rx_not_posted(struct kunit *test)
 }
 
 /* What came before a reset is read; and its end is not told as the peer's. */
-static void rx_reset(struct kunit *test)
+CASE_WITH(rx_reset, struct rx_bench *r, ready(test, false))
 {
-	struct rx_bench *r = ready(test, false);
 	struct weft_llp *llp = &r->e->fake->llp;
 
 	/* The bytes are here, and nobody was told of them before the reset. */
@@ -313,10 +308,9 @@ static void rx_ends(struct kunit *test)
 }
 
 /* A softirq that stops amid an FPDU does not take the peer's end for that of the bytes. */
-static void rx_stops_amid(struct kunit *test)
+CASE_WITH(rx_stops_amid, struct rx_bench *r, bench_new(test, true))
 {
 	u8 *payload = zeroed(test, 30000);
-	struct rx_bench *r = bench_new(test, true);
 
 	put(r, write_hdr(0, true), payload, 30000);
 	r->e->fake->script.cut = 1000;
@@ -335,7 +329,7 @@ static void rx_stops_amid(struct kunit *test)
 }
 
 /* What came with a message is in its completion. */
-static void rx_completions(struct kunit *test)
+CASE_WITH(rx_completions, struct rx_bench *r, bench_new(test, true))
 {
 	static const struct {
 		u8 opcode, flags;
@@ -347,7 +341,6 @@ static void rx_completions(struct kunit *test)
 		{ WEFT_RDMAP_SEND_IMM, WEFT_CQE_WITH_IMM, 0x01020304, WEFT_OP_RECV },
 		{ WEFT_RDMAP_IMM, WEFT_CQE_WITH_IMM, 0x01020304, WEFT_OP_RECV_WRITE_IMM },
 	};
-	struct rx_bench *r = bench_new(test, true);
 	struct weft_ddp_hdr hdr;
 	u8 imm[WEFT_IMM_LEN] = { 1, 2, 3, 4 };
 
@@ -439,9 +432,8 @@ static void note_ending(struct ib_cq *cq, void *context)
 }
 
 /* The Terminate is due before a program hears of the error, and may end its queue pair. */
-static void rx_fails_before_it_tells(struct kunit *test)
+CASE_WITH(rx_fails_before_it_tells, struct rx_bench *r, bench_new(test, true))
 {
-	struct rx_bench *r = bench_new(test, true);
 	struct told t = { .qp = r->e->qp };
 	struct weft_term why;
 
@@ -460,9 +452,8 @@ static void rx_fails_before_it_tells(struct kunit *test)
 }
 
 /* A message whose completion finds no room ends the connection, and nothing behind it is placed. */
-static void rx_lost_completion(struct kunit *test)
+CASE_WITH(rx_lost_completion, struct rx_bench *r, bench_new(test, true))
 {
-	struct rx_bench *r = bench_new(test, true);
 	struct weft_term why;
 
 	r->e->b->cq.ring.size = 1;
@@ -484,10 +475,8 @@ static void rx_lost_completion(struct kunit *test)
 }
 
 /* Between the hand-over of a stream and its start packets may come: they are looked at later. */
-static void rx_before_start(struct kunit *test)
+CASE_WITH(rx_before_start, struct end *e, end_make(test))
 {
-	struct end *e = end_make(test);
-
 	weft_rx_readable(rx_of(e->qp));
 	weft_qp_kick(e->qp);
 	KUNIT_EXPECT_FALSE(test, rx_of(e->qp)->running);
@@ -495,9 +484,7 @@ static void rx_before_start(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
-A_SUITE(rx, fake, KUNIT_CASE(rx_before_start), KUNIT_CASE(rx_pieces), KUNIT_CASE(rx_cuts),
-	KUNIT_CASE(rx_stage), KUNIT_CASE(rx_stage_starves), KUNIT_CASE(rx_starves_no_longer),
-	KUNIT_CASE(rx_no_receive), KUNIT_CASE(rx_posted_in_time), KUNIT_CASE(rx_without_tx_lock),
-	KUNIT_CASE(rx_not_posted), KUNIT_CASE(rx_ends), KUNIT_CASE(rx_reset),
-	KUNIT_CASE(rx_stops_amid), KUNIT_CASE(rx_completions), KUNIT_CASE(rx_holds),
-	KUNIT_CASE(rx_fails_before_it_tells), KUNIT_CASE(rx_lost_completion));
+A_SUITE(rx, fake, rx_before_start, rx_pieces, rx_cuts, rx_stage, rx_stage_starves,
+	rx_starves_no_longer, rx_no_receive, rx_posted_in_time, rx_without_tx_lock, rx_not_posted,
+	rx_ends, rx_reset, rx_stops_amid, rx_completions, rx_holds, rx_fails_before_it_tells,
+	rx_lost_completion);

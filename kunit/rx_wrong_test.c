@@ -40,10 +40,9 @@ static void rx_damage(struct kunit *test)
 }
 
 /* Of frames that differ in their place alone, one is damaged: those before it are placed. */
-static void rx_row_damage(struct kunit *test)
+CASE_WITH(rx_row_damage, struct rx_bench *r, bench_new(test, true))
 {
 	const u32 frames = 6, bad = 4, piece = 16;
-	struct rx_bench *r = bench_new(test, true);
 	struct weft_term why;
 
 	for (u32 i = 0; i < frames; i++)
@@ -60,9 +59,8 @@ static void rx_row_damage(struct kunit *test)
 }
 
 /* A list of buffers within a list, which is not looked at. */
-static void rx_unreadable(struct kunit *test)
+CASE_WITH(rx_unreadable, struct rx_bench *r, bench_new(test, true))
 {
-	struct rx_bench *r = bench_new(test, true);
 	struct fake *f = r->e->fake;
 	struct sk_buff *skb, *part[2];
 	struct weft_term why;
@@ -73,8 +71,7 @@ static void rx_unreadable(struct kunit *test)
 	mutex_lock(&f->lock);
 	skb = skb_peek_tail(&f->in);
 	for (u32 i = 0; i < ARRAY_SIZE(part); i++) {
-		part[i] = alloc_skb(4, GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, part[i]);
+		part[i] = must(test, alloc_skb(4, GFP_KERNEL));
 		skb_put_data(part[i], r->tape + 12 - 4 * i, 4);
 	}
 	skb_shinfo(part[1])->frag_list = part[0];
@@ -166,9 +163,8 @@ static void rx_refused(struct kunit *test)
 	}
 }
 
-static void rx_read_depth(struct kunit *test)
+CASE_WITH(rx_read_depth, struct rx_bench *r, bench_new(test, true))
 {
-	struct rx_bench *r = bench_new(test, true);
 	struct weft_ddp_hdr hdr = { .opcode = WEFT_RDMAP_READ_REQ, .last = true, .qn = 1 };
 	struct weft_read_req req = { .sink_stag = 9, .size = 0 };
 	u8 bytes[WEFT_READ_REQ_LEN];
@@ -185,12 +181,15 @@ static void rx_read_depth(struct kunit *test)
 	settle();
 }
 
+/* A Terminate of the peer's. */
+static const struct weft_term term = { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_ACCESS };
+static const struct weft_ddp_hdr term_hdr = {
+	.opcode = WEFT_RDMAP_TERMINATE, .last = true, .qn = WEFT_QN_TERMINATE, .msn = 1,
+};
+
 /* The peer's Terminate ends the queue pair, which has nothing to say to it. */
 static void rx_terminate(struct kunit *test)
 {
-	const struct weft_term term = { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_ACCESS };
-	struct weft_ddp_hdr hdr = { .opcode = WEFT_RDMAP_TERMINATE, .last = true,
-		.qn = WEFT_QN_TERMINATE, .msn = 1 };
 	u8 bytes[WEFT_TERM_MAX_LEN];
 	u32 cut, n;
 
@@ -198,7 +197,7 @@ static void rx_terminate(struct kunit *test)
 		struct rx_bench *r = bench_new(test, true);
 
 		n = weft_term_encode(bytes, &term, NULL, 0, 0);
-		put(r, hdr, bytes, n);
+		put(r, term_hdr, bytes, n);
 		r->e->fake->script.cut = cut;
 		fake_feed(r->e->fake, r->tape, r->len);
 		KUNIT_EXPECT_EQ(test, terminate(r).layer, 0xff);
@@ -211,15 +210,11 @@ static void rx_terminate(struct kunit *test)
 }
 
 /* Of two READs the peer's Terminate names the second, which alone was not allowed. */
-static void rx_terminate_names(struct kunit *test)
+CASE_WITH(rx_terminate_names, struct rx_bench *r, bench_new(test, true))
 {
-	const struct weft_term term = { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_ACCESS };
-	struct weft_ddp_hdr hdr = { .opcode = WEFT_RDMAP_TERMINATE, .last = true,
-		.qn = WEFT_QN_TERMINATE, .msn = 1 };
 	u8 bytes[WEFT_TERM_MAX_LEN], asked[WEFT_DDP_UNTAGGED_LEN + WEFT_READ_REQ_LEN] = {};
 	const struct weft_ddp_hdr read = { .opcode = WEFT_RDMAP_READ_REQ, .last = true,
 		.qn = WEFT_QN_READ_REQ, .msn = 2 };
-	struct rx_bench *r = bench_new(test, true);
 	u32 i, n;
 
 	for (i = 0; i < 2; i++)
@@ -229,7 +224,7 @@ static void rx_terminate_names(struct kunit *test)
 	KUNIT_ASSERT_GT(test, fake_take(r->e->fake, r->said, TAPE), 0U);
 	weft_ddp_encode(asked, &read);
 	n = weft_term_encode(bytes, &term, asked, sizeof(asked), sizeof(asked));
-	put(r, hdr, bytes, n);
+	put(r, term_hdr, bytes, n);
 	feed(r);
 	end_stop(r->e);
 	expect_recv(test, r->e, 0x1000, 0, IB_WC_WR_FLUSH_ERR);
@@ -237,6 +232,5 @@ static void rx_terminate_names(struct kunit *test)
 	expect_none(test, r->e);
 }
 
-A_SUITE(rx_wrong, fake, KUNIT_CASE(rx_damage), KUNIT_CASE(rx_row_damage), KUNIT_CASE(rx_unreadable),
-	KUNIT_CASE(rx_refused), KUNIT_CASE(rx_read_depth), KUNIT_CASE(rx_terminate),
-	KUNIT_CASE(rx_terminate_names));
+A_SUITE(rx_wrong, fake, rx_damage, rx_row_damage, rx_unreadable, rx_refused, rx_read_depth,
+	rx_terminate, rx_terminate_names);

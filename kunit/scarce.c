@@ -4,35 +4,33 @@
 
 struct scarce scarce; /* a case at a time */
 
+/* Refuses what fails now. */
+static bool refuses(const bool *what)
+{
+	bool fails = READ_ONCE(*what);
+
+	scarce.refused += fails;
+	return fails;
+}
+
 struct page *scarce_pages(gfp_t gfp, unsigned int order)
 {
-	if (!READ_ONCE(scarce.pages) || order < scarce.order)
-		return alloc_pages(gfp, order);
-	scarce.refused++;
-	return NULL;
+	return order >= scarce.order && refuses(&scarce.pages) ? NULL : alloc_pages(gfp, order);
 }
 
 void *scarce_zalloc(size_t size, gfp_t gfp)
 {
-	if (!READ_ONCE(scarce.bytes))
-		return kzalloc(size, gfp);
-	scarce.refused++;
-	return NULL;
+	return refuses(&scarce.bytes) ? NULL : kzalloc(size, gfp);
 }
 
 int scarce_number(struct xarray *xa, u32 *id, void *entry, struct xa_limit limit, gfp_t gfp)
 {
-	if (!READ_ONCE(scarce.numbers))
-		return xa_alloc(xa, id, entry, limit, gfp);
-	scarce.refused++;
-	return -ENOMEM;
+	return refuses(&scarce.numbers) ? -ENOMEM : xa_alloc(xa, id, entry, limit, gfp);
 }
 
 int scarce_number_cyclic(struct xarray *xa, u32 *id, void *entry, struct xa_limit limit, u32 *next,
 			 gfp_t gfp)
 {
-	if (!READ_ONCE(scarce.numbers))
-		return xa_alloc_cyclic(xa, id, entry, limit, next, gfp);
-	scarce.refused++;
-	return -ENOMEM;
+	return refuses(&scarce.numbers) ? -ENOMEM :
+	       xa_alloc_cyclic(xa, id, entry, limit, next, gfp);
 }

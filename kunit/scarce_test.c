@@ -5,7 +5,6 @@
  * does without.
  */
 #include "hosts.h"
-#include "memory/mr.h"
 #include "routes.h"
 #include "scarce.h"
 #include "verbs/verbs.h"
@@ -13,15 +12,24 @@
 #define MOST_ALLOCATIONS 100
 #define TRIES 3
 
+/* What calls make, one of each at a time. */
+struct made {
+	struct host *h;	/* connects and listens; the rest is not used then */
+	struct bench *b;
+	struct weft_mw mw;
+	struct weft_engine engine;
+	struct rdma_counter counter;
+};
+
 /* A call, and what undoes it. */
 struct attempt {
-	int (*call)(void *of);	/* the call; returns 0 or a negative errno value */
-	void (*undo)(void *of);	/* undoes it after 0 */
+	int (*call)(struct made *m);	/* the call; returns 0 or a negative errno value */
+	void (*undo)(struct made *m);	/* undoes it after 0 */
 	u32 least;	/* so many of its allocations fail it, at least */
 	bool numbered;	/* it gives an object a number */
 };
 
-static void each_fails(struct kunit *test, const struct attempt *a, void *of)
+static void each_fails(struct kunit *test, const struct attempt *a, struct made *m)
 {
 	u32 nth = 1, refused = 0, done_without = 0;
 	bool failed = true;
@@ -29,13 +37,13 @@ static void each_fails(struct kunit *test, const struct attempt *a, void *of)
 
 	while (failed && nth <= MOST_ALLOCATIONS) {
 		scarce_nth(nth);
-		ret = a->call(of);
+		ret = a->call(m);
 		failed = scarce_nth_failed();
 		if (ret) {
 			KUNIT_EXPECT_EQ_MSG(test, ret, -ENOMEM, "allocation %u", nth);
 			refused++;
 		} else {
-			a->undo(of);
+			a->undo(m);
 			/* Maybe the allocator's own, as of a new slab: it seldom recurs. */
 			if (++done_without < TRIES)
 				continue;
@@ -48,7 +56,7 @@ static void each_fails(struct kunit *test, const struct attempt *a, void *of)
 	KUNIT_EXPECT_GE(test, refused, a->least);
 	if (a->numbered) {
 		scarce = (struct scarce){ .numbers = true };
-		KUNIT_EXPECT_EQ(test, a->call(of), -ENOMEM);
+		KUNIT_EXPECT_EQ(test, a->call(m), -ENOMEM);
 		KUNIT_EXPECT_EQ(test, scarce.refused, 1U);
 		scarce = (struct scarce){};
 	}
@@ -56,26 +64,27 @@ static void each_fails(struct kunit *test, const struct attempt *a, void *of)
 
 /* --- connections --- */
 
-static int connect_call(void *of)
+static int connect_call(struct made *m)
 {
-	return host_connect(of, "hello");
+	return host_connect(m->h, "hello");
 }
 
-static void connect_undo(void *of)
+static void connect_undo(struct made *m)
 {
-	weft_conn_stop_all(host_dev(of));
+	weft_conn_stop_all(host_dev(m->h));
 	settle();
-	weft_engine_reset(host_qp(of));
-	host_qp(of)->state = IB_QPS_INIT;
+	weft_engine_reset(host_qp(m->h));
+	host_qp(m->h)->state = IB_QPS_INIT;
 }
 
 static void each_fails_of_host(struct kunit *test, const struct attempt *a)
 {
-	struct host *h = host_new(test);
+	struct made *m = zeroed(test, sizeof(*m));
 
-	each_fails(test, a, h);
-	KUNIT_EXPECT_EQ(test, h->refs, 0);
-	host_free(test, h);
+	m->h = host_new(test);
+	each_fails(test, a, m);
+	KUNIT_EXPECT_EQ(test, m->h->refs, 0);
+	host_free(test, m->h);
 	KUNIT_EXPECT_EQ(test, fake_end(), 0U);
 }
 
@@ -84,19 +93,15 @@ static void scarce_connect(struct kunit *test)
 	each_fails_of_host(test, &(struct attempt){ connect_call, connect_undo, 2 });
 }
 
-static int listen_call(void *of)
+static int listen_call(struct made *m)
 {
-	struct host *h = of;
-
-	host_id(h, &h->id);
-	return host_listen(h, &h->id, "10.0.0.1", 5);
+	host_id(m->h, &m->h->id);
+	return host_listen(m->h, &m->h->id, "10.0.0.1", 5);
 }
 
-static void listen_undo(void *of)
+static void listen_undo(struct made *m)
 {
-	struct host *h = of;
-
-	weft_iw_destroy_listen(&h->id);
+	weft_iw_destroy_listen(&m->h->id);
 }
 
 static void scarce_listen(struct kunit *test)
@@ -106,18 +111,8 @@ static void scarce_listen(struct kunit *test)
 
 /* --- what verbs make --- */
 
-/* The objects that calls make, one at a time. */
-struct made {
-	struct bench *b;
-	struct weft_mw mw;
-	struct weft_engine engine;
-	struct rdma_counter counter;
-};
-
-static void made_end(struct kunit *test, void *what)
+END_OF(made_end, struct made *m)
 {
-	struct made *m = what;
-
 	weft_tallies_destroy(&m->b->dev.tallies);
 	teardown(test, m->b);
 }
@@ -139,26 +134,21 @@ static struct made *made_new(struct kunit *test)
 	return m;
 }
 
-static int window_call(void *of)
+static int window_call(struct made *m)
 {
-	struct made *m = of;
-
 	m->mw.ib.device = &m->b->dev.ib;
 	m->mw.ib.pd = &m->b->pd;
 	m->mw.ib.type = IB_MW_TYPE_2;
 	return weft_alloc_mw(&m->mw.ib, NULL);
 }
 
-static void window_undo(void *of)
+static void window_undo(struct made *m)
 {
-	struct made *m = of;
-
 	weft_dealloc_mw(&m->mw.ib);
 }
 
-static int pair_call(void *of)
+static int pair_call(struct made *m)
 {
-	struct made *m = of;
 	struct ib_qp_init_attr attr = {
 		.qp_type = IB_QPT_RC, .send_cq = &m->b->cq.ib, .recv_cq = &m->b->cq.ib,
 		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1 },
@@ -170,35 +160,28 @@ static int pair_call(void *of)
 	return weft_create_qp(&m->engine.qp.ib, &attr, NULL);
 }
 
-static void pair_undo(void *of)
+static void pair_undo(struct made *m)
 {
-	struct made *m = of;
-
 	weft_destroy_qp(&m->engine.qp.ib, NULL);
 }
 
-static int tally_call(void *of)
+static int tally_call(struct made *m)
 {
-	struct made *m = of;
-
 	return weft_tally_bind(&m->counter, &m->b->engine.qp.ib, 1);
 }
 
-static void tally_undo(void *of)
+static void tally_undo(struct made *m)
 {
-	struct made *m = of;
-
 	weft_tally_unbind(&m->b->engine.qp.ib, 1);
 	weft_tally_dealloc(&m->counter);
 	m->counter.id = 0;
 }
 
-static void scarce_made(struct kunit *test)
+CASE_WITH(scarce_made, struct made *m, made_new(test))
 {
 	const struct attempt window = { window_call, window_undo, 1, true };
 	const struct attempt pair = { pair_call, pair_undo, 6, true };
 	const struct attempt tally = { tally_call, tally_undo, 2, true };
-	struct made *m = made_new(test);
 
 	each_fails(test, &window, m);
 	KUNIT_EXPECT_EQ(test, atomic_read(&m->b->dev.num_mw), 0);
@@ -211,10 +194,8 @@ static void scarce_made(struct kunit *test)
 /* --- frames of several paths --- */
 
 /* A frame for which there are no pages waits for its sender, who tries again. */
-static void scarce_frame(struct kunit *test)
+CASE_WITH(scarce_frame, struct routes *r, routes_gather(test, 2))
 {
-	struct routes *r = routes_gather(test, 2);
-
 	scarce = (struct scarce){ .pages = true };
 	KUNIT_EXPECT_EQ(test, route_send(&r->a, 8000), -EAGAIN);
 	KUNIT_EXPECT_GT(test, scarce.refused, 0U);
@@ -223,5 +204,4 @@ static void scarce_frame(struct kunit *test)
 	expect_taken(&r->b, 1);
 }
 
-A_SUITE(scarce, host, KUNIT_CASE(scarce_connect), KUNIT_CASE(scarce_listen),
-	KUNIT_CASE(scarce_made), KUNIT_CASE(scarce_frame));
+A_SUITE(scarce, host, scarce_connect, scarce_listen, scarce_made, scarce_frame);

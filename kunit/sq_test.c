@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The send queue against a process that posts what it likes: which work
- * requests the kernel takes out of the ring, and what it calls the others.
- *
- * There is a queue pair in RTS with no stream below it. tx_lock is held while a
- * work request is taken, so that the worker, which flushes a failed queue
- * pair, comes after the look at what was taken.
+ * The send queue against a process that posts what it likes: which work requests the kernel takes
+ * out of the ring, and what it calls the others. tx_lock is held while one is taken, so that the
+ * worker, which flushes a failed queue pair, comes after the look at what was taken.
  */
 #include "bench.h"
 
@@ -19,15 +16,10 @@ static struct weft_sq_wr *draft(struct bench *b)
 {
 	struct weft_sq_wr *wr = weft_ring_slot(&b->engine.qp.sq, b->posted);
 
-	memset(wr, 0, sizeof(*wr));
-	wr->wr_id = 0x1000 + b->posted;
-	wr->opcode = WEFT_OP_SEND;
-	wr->flags = WEFT_WR_SIGNALED;
-	wr->num_blocks = 1;
-	wr->num_sge = 1;
-	wr->sge[0].addr = IOVA;
-	wr->sge[0].length = 64;
-	wr->sge[0].lkey = STAG;
+	*wr = (struct weft_sq_wr){
+		.wr_id = 0x1000 + b->posted, .opcode = WEFT_OP_SEND, .flags = WEFT_WR_SIGNALED,
+		.num_blocks = 1, .num_sge = 1, .sge = { { IOVA, 64, STAG } },
+	};
 	return wr;
 }
 
@@ -64,9 +56,15 @@ static struct verdict try(struct bench *b, u32 blocks)
 	return take(b);
 }
 
-static void expect_verdict(struct kunit *test, struct verdict v, bool good, u8 status, u8 vendor,
-			   const char *what)
+static __printf(6, 7) void expect_verdict(struct kunit *test, struct verdict v, bool good,
+					  u8 status, u8 vendor, const char *fmt, ...)
 {
+	char what[48];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
 	KUNIT_EXPECT_EQ_MSG(test, v.begun, good, "%s", what);
 	KUNIT_EXPECT_EQ_MSG(test, v.status, good ? IB_WC_SUCCESS : status, "%s", what);
 	if (!good)
@@ -76,19 +74,11 @@ static void expect_verdict(struct kunit *test, struct verdict v, bool good, u8 s
 
 static void expect_taken(struct kunit *test, struct verdict v, const char *what)
 {
-	expect_verdict(test, v, true, 0, 0, what);
-}
-
-static void expect_refused(struct kunit *test, struct verdict v, u8 status, u8 vendor,
-			   const char *what)
-{
-	expect_verdict(test, v, false, status, vendor, what);
+	expect_verdict(test, v, true, 0, 0, "%s", what);
 }
 
 static void sq_opcodes(struct kunit *test)
 {
-	char what[24];
-
 	for (unsigned int opcode = 0; opcode < 256; opcode++) {
 		struct bench *b = setup(test, ORD);
 		u8 vendor = WEFT_VE_OPCODE;
@@ -99,10 +89,10 @@ static void sq_opcodes(struct kunit *test)
 		else if (opcode >= WEFT_OP_SEND_IMM && opcode <= WEFT_OP_FETCH_ADD)
 			vendor = WEFT_VE_PEER;
 		draft(b)->opcode = opcode;
-		snprintf(what, sizeof(what), "opcode %u", opcode);
 		expect_verdict(test, try(b, 1), opcode == WEFT_OP_SEND ||
 			       opcode == WEFT_OP_SEND_INV || opcode == WEFT_OP_WRITE ||
-			       opcode == WEFT_OP_READ, IB_WC_LOC_QP_OP_ERR, vendor, what);
+			       opcode == WEFT_OP_READ, IB_WC_LOC_QP_OP_ERR, vendor, "opcode %u",
+			       opcode);
 		end_now(test, b);
 	}
 }
@@ -136,7 +126,7 @@ static void try_each(struct kunit *test, bool extended, const struct attempt *a,
 		if (a->flags & WEFT_WR_INLINE)
 			wr->inline_len = a->length;
 		expect_verdict(test, try(b, 1), !a->fails.status, a->fails.status,
-			       a->fails.vendor, a->what);
+			       a->fails.vendor, "%s", a->what);
 		end_now(test, b);
 	}
 }
@@ -166,9 +156,8 @@ static void sq_extended(struct kunit *test)
 }
 
 /* An atomic counts among the reads, and is done when it was answered. */
-static void sq_atomic_order(struct kunit *test)
+CASE_WITH(sq_atomic_order, struct bench *b, setup(test, ORD))
 {
-	struct bench *b = setup(test, ORD);
 	struct weft_inflight *inflight = &b->engine.qp.inflight;
 	struct weft_reads *reads = &b->engine.qp.reads;
 
@@ -225,7 +214,6 @@ static void sq_blocks(struct kunit *test)
 		/* more SGEs than the queue pair was made for */
 		{ 3, 7, 3 }, { 5, 16, 5 }, { 5, 17, 5 }, { 5, 255, 5 }, { 1, 255, 1 },
 	};
-	char what[40];
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct bench *b = setup(test, ORD);
@@ -236,10 +224,9 @@ static void sq_blocks(struct kunit *test)
 		wr->num_sge = cases[i].num_sge;
 		for (int n = 0; n < 32; n++)
 			sge[n] = (struct weft_sge){ IOVA, 1, STAG };
-		snprintf(what, sizeof(what), "%u blocks, %u SGEs, %u posted",
-			 cases[i].num_blocks, cases[i].num_sge, cases[i].posted);
 		expect_verdict(test, try(b, cases[i].posted), cases[i].good, IB_WC_LOC_QP_OP_ERR,
-			       WEFT_VE_BLOCKS, what);
+			       WEFT_VE_BLOCKS, "%u blocks, %u SGEs, %u posted",
+			       cases[i].num_blocks, cases[i].num_sge, cases[i].posted);
 		end_now(test, b);
 	}
 }
@@ -247,8 +234,6 @@ static void sq_blocks(struct kunit *test)
 /* A flag that has no meaning yet is refused, so that it can be given one. */
 static void sq_flags(struct kunit *test)
 {
-	char what[24];
-
 	for (int bit = 0; bit < 8; bit++) {
 		struct bench *b;
 
@@ -256,9 +241,8 @@ static void sq_flags(struct kunit *test)
 			continue;
 		b = setup(test, ORD);
 		draft(b)->flags |= BIT(bit);
-		snprintf(what, sizeof(what), "flag %u", bit);
 		expect_verdict(test, try(b, 1), BIT(bit) <= WEFT_WR_FENCE, IB_WC_LOC_QP_OP_ERR,
-			       WEFT_VE_OPCODE, what);
+			       WEFT_VE_OPCODE, "flag %u", bit);
 		end_now(test, b);
 	}
 }
@@ -270,23 +254,14 @@ static void sq_inline(struct kunit *test)
 		u8 num_blocks, num_sge, flags;
 		bool good;
 	} cases[] = {
-		{ 0, 1, 0, WEFT_WR_INLINE, true },
-		{ 32, 1, 0, WEFT_WR_INLINE, true },
-		{ 33, 2, 0, WEFT_WR_INLINE, true },
-		{ MAX_INLINE, 2, 0, WEFT_WR_INLINE, true },
-		{ MAX_INLINE + 1, 3, 0, WEFT_WR_INLINE },
-		{ WEFT_MAX_INLINE, 5, 0, WEFT_WR_INLINE },
-		{ WEFT_MAX_INLINE + 1, 5, 0, WEFT_WR_INLINE },
-		{ U32_MAX, 1, 0, WEFT_WR_INLINE },
-		{ U32_MAX - 94, 1, 0, WEFT_WR_INLINE },
-		{ 0x80000000, 1, 0, WEFT_WR_INLINE },
-		{ 33, 1, 0, WEFT_WR_INLINE },
-		{ 32, 2, 0, WEFT_WR_INLINE },
-		{ 32, 1, 1, WEFT_WR_INLINE },
-		{ 32, 1, 1, 0 },
-		{ U32_MAX, 1, 0, 0 },
+		{ 0, 1, 0, WEFT_WR_INLINE, true }, { 32, 1, 0, WEFT_WR_INLINE, true },
+		{ 33, 2, 0, WEFT_WR_INLINE, true }, { MAX_INLINE, 2, 0, WEFT_WR_INLINE, true },
+		{ MAX_INLINE + 1, 3, 0, WEFT_WR_INLINE }, { WEFT_MAX_INLINE, 5, 0, WEFT_WR_INLINE },
+		{ WEFT_MAX_INLINE + 1, 5, 0, WEFT_WR_INLINE }, { U32_MAX, 1, 0, WEFT_WR_INLINE },
+		{ U32_MAX - 94, 1, 0, WEFT_WR_INLINE }, { 0x80000000, 1, 0, WEFT_WR_INLINE },
+		{ 33, 1, 0, WEFT_WR_INLINE }, { 32, 2, 0, WEFT_WR_INLINE },
+		{ 32, 1, 1, WEFT_WR_INLINE }, { 32, 1, 1, 0 }, { U32_MAX, 1, 0, 0 },
 	};
-	char what[40];
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct bench *b = setup(test, ORD);
@@ -296,10 +271,9 @@ static void sq_inline(struct kunit *test)
 		wr->inline_len = cases[i].inline_len;
 		wr->num_blocks = cases[i].num_blocks;
 		wr->num_sge = cases[i].num_sge;
-		snprintf(what, sizeof(what), "inline %u, %u blocks, %u SGEs", cases[i].inline_len,
-			 cases[i].num_blocks, cases[i].num_sge);
 		expect_verdict(test, try(b, cases[i].num_blocks), cases[i].good,
-			       IB_WC_LOC_QP_OP_ERR, WEFT_VE_BLOCKS, what);
+			       IB_WC_LOC_QP_OP_ERR, WEFT_VE_BLOCKS, "inline %u, %u blocks, %u SGEs",
+			       cases[i].inline_len, cases[i].num_blocks, cases[i].num_sge);
 		end_now(test, b);
 	}
 }
@@ -315,14 +289,12 @@ static void sq_keys(struct kunit *test)
 		{ { IOVA - 1, 1, STAG }, WEFT_VE_LOCAL_BOUNDS },
 		{ { 0, U32_MAX, STAG }, WEFT_VE_LOCAL_BOUNDS },
 		{ { U64_MAX, 2, STAG }, WEFT_VE_LOCAL_BOUNDS },
-		{ { IOVA, 1, STAG ^ 1 }, WEFT_VE_LKEY },
-		{ { IOVA, 1, 0 }, WEFT_VE_LKEY },
+		{ { IOVA, 1, STAG ^ 1 }, WEFT_VE_LKEY }, { { IOVA, 1, 0 }, WEFT_VE_LKEY },
 		{ { IOVA, 1, U32_MAX }, WEFT_VE_LKEY },
 		{ { IOVA, 1, STAG_OTHER_PD }, WEFT_VE_LKEY },
 		/* touches nothing */
 		{ { U64_MAX, 0, U32_MAX }, WEFT_VE_NONE },
 	};
-	char what[24];
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct bench *b = setup(test, ORD);
@@ -331,9 +303,8 @@ static void sq_keys(struct kunit *test)
 		/* The second of two: the first does not vouch for it. */
 		wr->num_sge = 2;
 		wr->sge[1] = cases[i].sge;
-		snprintf(what, sizeof(what), "case %zu", i);
 		expect_verdict(test, try(b, 1), cases[i].vendor == WEFT_VE_NONE,
-			       IB_WC_LOC_PROT_ERR, cases[i].vendor, what);
+			       IB_WC_LOC_PROT_ERR, cases[i].vendor, "case %zu", i);
 		end_now(test, b);
 	}
 }
@@ -344,18 +315,12 @@ static void sq_lengths(struct kunit *test)
 		u32 length[2];
 		bool good;
 	} cases[] = {
-		{ { 0, 0 }, true },
-		{ { WEFT_MAX_MSG, 0 }, true },
-		{ { WEFT_MAX_MSG / 2, WEFT_MAX_MSG / 2 }, true },
-		{ { WEFT_MAX_MSG, 1 } },
-		{ { WEFT_MAX_MSG + 1, 0 } },
-		{ { U32_MAX, 0 } },
+		{ { 0, 0 }, true }, { { WEFT_MAX_MSG, 0 }, true },
+		{ { WEFT_MAX_MSG / 2, WEFT_MAX_MSG / 2 }, true }, { { WEFT_MAX_MSG, 1 } },
+		{ { WEFT_MAX_MSG + 1, 0 } }, { { U32_MAX, 0 } },
 		/* sums that look small in 32 bits */
-		{ { U32_MAX, 1 } },
-		{ { U32_MAX, U32_MAX } },
-		{ { WEFT_MAX_MSG, WEFT_MAX_MSG } },
+		{ { U32_MAX, 1 } }, { { U32_MAX, U32_MAX } }, { { WEFT_MAX_MSG, WEFT_MAX_MSG } },
 	};
-	char what[40];
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct bench *b = setup(test, ORD);
@@ -363,12 +328,9 @@ static void sq_lengths(struct kunit *test)
 
 		wr->num_sge = 2;
 		for (int n = 0; n < 2; n++)
-			wr->sge[n] = (struct weft_sge){
-				IOVA, cases[i].length[n], STAG_ALL
-			};
-		snprintf(what, sizeof(what), "%#x + %#x", cases[i].length[0], cases[i].length[1]);
+			wr->sge[n] = (struct weft_sge){ IOVA, cases[i].length[n], STAG_ALL };
 		expect_verdict(test, try(b, 1), cases[i].good, IB_WC_LOC_LEN_ERR, WEFT_VE_LENGTH,
-			       what);
+			       "%#x + %#x", cases[i].length[0], cases[i].length[1]);
 		if (cases[i].good)
 			KUNIT_EXPECT_EQ(test, b->engine.tx.msg.total,
 					cases[i].length[0] + cases[i].length[1]);
@@ -399,9 +361,8 @@ static void sq_hostile_producer(struct kunit *test)
 }
 
 /* Payload that goes on at the start of the ring; then the ring is scribbled on. */
-static void sq_wraps_and_copies(struct kunit *test)
+CASE_WITH(sq_wraps_and_copies, struct bench *b, setup(test, ORD))
 {
-	struct bench *b = setup(test, ORD);
 	struct weft_tx_msg *msg = &b->engine.tx.msg;
 	struct weft_sq_wr *wr;
 	u8 *bytes;
@@ -429,9 +390,8 @@ static void sq_wraps_and_copies(struct kunit *test)
 }
 
 /* Fenced requests wait for reads, and reads for room in the ORD. */
-static void sq_waits(struct kunit *test)
+CASE_WITH(sq_waits, struct bench *b, setup(test, ORD))
 {
-	struct bench *b = setup(test, ORD);
 	struct weft_reads *reads = &b->engine.qp.reads;
 	struct verdict v;
 	u32 head;
@@ -461,9 +421,8 @@ static void sq_waits(struct kunit *test)
 }
 
 /* The in-flight list has as many entries as were asked for, and no more. */
-static void sq_inflight_full(struct kunit *test)
+CASE_WITH(sq_inflight_full, struct bench *b, setup(test, ORD))
 {
-	struct bench *b = setup(test, ORD);
 	struct verdict v;
 
 	for (int n = 0; n < BLOCKS; n++) {
@@ -478,10 +437,9 @@ static void sq_inflight_full(struct kunit *test)
 }
 
 /* After the first failure everything completes, in order, nonsense included. */
-static void sq_flush(struct kunit *test)
+CASE_WITH(sq_flush, struct bench *b, setup(test, ORD))
 {
 	static const u8 blocks[] = { 1, 0, 255, 1 };
-	struct bench *b = setup(test, ORD);
 	const struct weft_cqe *cqe;
 
 	draft(b)->opcode = 99;
@@ -493,7 +451,7 @@ static void sq_flush(struct kunit *test)
 	}
 	b->posted--;
 	draft(b);
-	expect_refused(test, try(b, 1), IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE, "opcode 99");
+	expect_verdict(test, try(b, 1), false, IB_WC_LOC_QP_OP_ERR, WEFT_VE_OPCODE, "opcode 99");
 	flush_work(&b->engine.qp.worker.work);
 
 	KUNIT_EXPECT_EQ(test, b->cq.ring.head, 4U);
@@ -511,9 +469,8 @@ static void sq_flush(struct kunit *test)
 }
 
 /* Posts in ERR complete within the doorbell: nobody is charged for what a worker does. */
-static void sq_flush_by_poster(struct kunit *test)
+CASE_WITH(sq_flush_by_poster, struct bench *b, setup(test, ORD))
 {
-	struct bench *b = setup(test, ORD);
 	struct weft_wq_ctl *receives = b->engine.qp.own_rq.ring.mem;
 	u32 done;
 
@@ -542,9 +499,8 @@ static void ring_late(struct work_struct *work)
 }
 
 /* A queue pair that is reset meanwhile is not in ERR any more: nothing of it is completed. */
-static void sq_flush_after_reset(struct kunit *test)
+CASE_WITH(sq_flush_after_reset, struct bench *b, setup(test, ORD))
 {
-	struct bench *b = setup(test, ORD);
 	struct late_doorbell late = { .qp = &b->engine.qp };
 	u32 done;
 
@@ -568,8 +524,6 @@ static void sq_flush_after_reset(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->engine.qp.sq.head, b->posted - 1);
 }
 
-A_SUITE(sq, bench, KUNIT_CASE(sq_opcodes), KUNIT_CASE(sq_extended), KUNIT_CASE(sq_atomic_order),
-	KUNIT_CASE(sq_read), KUNIT_CASE(sq_blocks), KUNIT_CASE(sq_flags), KUNIT_CASE(sq_inline),
-	KUNIT_CASE(sq_keys), KUNIT_CASE(sq_lengths), KUNIT_CASE(sq_hostile_producer),
-	KUNIT_CASE(sq_wraps_and_copies), KUNIT_CASE(sq_waits), KUNIT_CASE(sq_inflight_full),
-	KUNIT_CASE(sq_flush), KUNIT_CASE(sq_flush_by_poster), KUNIT_CASE(sq_flush_after_reset));
+A_SUITE(sq, bench, sq_opcodes, sq_extended, sq_atomic_order, sq_read, sq_blocks, sq_flags,
+	sq_inline, sq_keys, sq_lengths, sq_hostile_producer, sq_wraps_and_copies, sq_waits,
+	sq_inflight_full, sq_flush, sq_flush_by_poster, sq_flush_after_reset);

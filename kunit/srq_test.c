@@ -85,10 +85,8 @@ static void doorbell(struct shared *s)
 	weft_rq_wake(&s->srq.rq);
 }
 
-static void srq_order(struct kunit *test)
+CASE_WITH(srq_order, struct shared *s, share(test, true))
 {
-	struct shared *s = share(test, true);
-
 	for (u32 n = 0; n < 3 * RECEIVES; n++) {
 		post(s, 0x100 + n);
 		KUNIT_EXPECT_EQ(test, take(s, n % WAITERS), 1);
@@ -99,10 +97,8 @@ static void srq_order(struct kunit *test)
 }
 
 /* As many are woken as there are receives, in the order in which they found nothing. */
-static void srq_wakes(struct kunit *test)
+CASE_WITH(srq_wakes, struct shared *s, share(test, true))
 {
-	struct shared *s = share(test, true);
-
 	KUNIT_EXPECT_EQ(test, take(s, 0), 0);
 	KUNIT_EXPECT_EQ(test, ctl(s)->need_doorbell, 1U);
 	KUNIT_EXPECT_EQ(test, take(s, 1), 0);
@@ -144,10 +140,8 @@ static void srq_wakes(struct kunit *test)
 }
 
 /* Receives come one at a time, and everybody has one in its turn; a doorbell alone wakes nobody. */
-static void srq_wakes_all(struct kunit *test)
+CASE_WITH(srq_wakes_all, struct shared *s, share(test, true))
 {
-	struct shared *s = share(test, true);
-
 	for (int i = 0; i < WAITERS; i++)
 		KUNIT_EXPECT_EQ(test, take(s, i), 0);
 	doorbell(s);
@@ -169,10 +163,8 @@ static void srq_wakes_all(struct kunit *test)
 }
 
 /* Few are woken at once, however many receives there are; each has the next woken. */
-static void srq_wakes_many(struct kunit *test)
+CASE_WITH(srq_wakes_many, struct shared *s, share(test, true))
 {
-	struct shared *s = share(test, true);
-
 	s->srq.rq.ring.size = 256;
 	for (int i = 0; i < WAITERS; i++)
 		KUNIT_EXPECT_EQ(test, take(s, i), 0);
@@ -198,10 +190,8 @@ static void srq_wakes_many(struct kunit *test)
 }
 
 /* A receive that is taken has the next waiter woken, without another doorbell. */
-static void srq_wakes_on(struct kunit *test)
+CASE_WITH(srq_wakes_on, struct shared *s, share(test, true))
 {
-	struct shared *s = share(test, true);
-
 	receive_queue(test, &s->srq.rq, 2 * AT_ONCE, MAX_RECV_SGE);
 	s->srq.rq.ring.entry = &s->entry;
 	for (int i = 0; i < AT_ONCE + 2; i++)
@@ -218,10 +208,8 @@ static void srq_wakes_on(struct kunit *test)
 }
 
 /* One that goes is not woken, and asks for no doorbell any more; its receive is the next one's. */
-static void srq_leave(struct kunit *test)
+CASE_WITH(srq_leave, struct shared *s, share(test, true))
 {
-	struct shared *s = share(test, true);
-
 	take(s, 0);
 	take(s, 1);
 	weft_rq_leave(&s->srq.rq, &s->taker[0].waiting);
@@ -243,9 +231,8 @@ static void srq_leave(struct kunit *test)
 }
 
 /* Told once when fewer are left than the limit, and again when it is set anew. */
-static void srq_limit(struct kunit *test)
+CASE_WITH(srq_limit, struct shared *s, share(test, true))
 {
-	struct shared *s = share(test, true);
 	struct ib_srq_attr attr = { .srq_limit = 2 };
 
 	for (int n = 0; n < RECEIVES; n++)
@@ -295,10 +282,9 @@ static void srq_hostile_producer(struct kunit *test)
 }
 
 /* Entries that make no sense hold no byte, and the copy is the kernel's own. */
-static void srq_hostile_entry(struct kunit *test)
+CASE_WITH(srq_hostile_entry, struct shared *s, share(test, true))
 {
 	static const u32 counts[] = { MAX_RECV_SGE + 1, WEFT_MAX_SGE + 1, 0x10000000, U32_MAX };
-	struct shared *s = share(test, true);
 	struct weft_rq_wr *slot;
 	struct weft_sge *sge;
 
@@ -331,9 +317,8 @@ static void srq_hostile_entry(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->recv.sge[1].lkey, STAG);
 }
 
-static void srq_kernel_posts(struct kunit *test)
+CASE_WITH(srq_kernel_posts, struct shared *s, share(test, false))
 {
-	struct shared *s = share(test, false);
 	struct ib_sge sge = { IOVA, 12, STAG };
 	struct ib_recv_wr wr[2] = {
 		{ .wr_id = 1, .next = &wr[1], .sg_list = &sge, .num_sge = 1 },
@@ -355,9 +340,8 @@ static void srq_kernel_posts(struct kunit *test)
 }
 
 /* What is in the queue survives a queue pair that fails; that one tells its end once. */
-static void srq_outlives_queue_pair(struct kunit *test)
+CASE_WITH(srq_outlives_queue_pair, struct bench *b, setup(test, ORD))
 {
-	struct bench *b = setup(test, ORD);
 	struct shared *s = share(test, true);
 	const struct weft_cqe *cqe = weft_ring_slot(&b->cq.ring, 0);
 	const struct ib_recv_wr *bad;
@@ -384,7 +368,6 @@ static void srq_outlives_queue_pair(struct kunit *test)
 	end_now(test, b); /* before the shared queue */
 }
 
-A_SUITE(srq, bench, KUNIT_CASE(srq_order), KUNIT_CASE(srq_wakes), KUNIT_CASE(srq_wakes_all),
-	KUNIT_CASE(srq_wakes_many), KUNIT_CASE(srq_wakes_on), KUNIT_CASE(srq_leave),
-	KUNIT_CASE(srq_limit), KUNIT_CASE(srq_hostile_producer), KUNIT_CASE(srq_hostile_entry),
-	KUNIT_CASE(srq_kernel_posts), KUNIT_CASE(srq_outlives_queue_pair));
+A_SUITE(srq, bench, srq_order, srq_wakes, srq_wakes_all, srq_wakes_many, srq_wakes_on, srq_leave,
+	srq_limit, srq_hostile_producer, srq_hostile_entry, srq_kernel_posts,
+	srq_outlives_queue_pair);

@@ -71,5 +71,5 @@ static void weft_streak_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s.length, 1U);
 }
 
-A_SUITE(streak, no, KUNIT_CASE(weft_streak_begins), KUNIT_CASE(weft_streak_questions_and_answers),
-	KUNIT_CASE(weft_streak_with_credits), KUNIT_CASE(weft_streak_ends));
+A_SUITE(streak, no, weft_streak_begins, weft_streak_questions_and_answers, weft_streak_with_credits,
+	weft_streak_ends);

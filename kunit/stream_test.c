@@ -21,7 +21,13 @@ struct pipe {
 	struct socket *sock;
 };
 
-static struct pipe *pipe_open(struct kunit *test)
+END_OF(pipe_end, struct pipe *p)
+{
+	skb_queue_purge(&p->sock->sk->sk_write_queue);
+	sock_release(p->sock);
+}
+
+static struct pipe *pipe_new(struct kunit *test)
 {
 	struct pipe *p = zeroed(test, sizeof(*p));
 
@@ -30,6 +36,15 @@ static struct pipe *pipe_open(struct kunit *test)
 	p->tcp.llp.class = &weft_tcp_class;
 	p->tcp.llp.sock = p->sock;
 	p->llp = &p->tcp.llp;
+	at_end(test, pipe_end, p);
+	return p;
+}
+
+/* One whose lock is held, which the case releases. */
+static struct pipe *pipe_open(struct kunit *test)
+{
+	struct pipe *p = pipe_new(test);
+
 	lock_sock(p->sock->sk);
 	p->sock->sk->sk_route_caps |= NETIF_F_GSO_SOFTWARE;
 	p->sock->sk->sk_gso_type = SKB_GSO_TCPV4;
@@ -37,18 +52,10 @@ static struct pipe *pipe_open(struct kunit *test)
 	return p;
 }
 
-static void pipe_close(struct pipe *p)
-{
-	skb_queue_purge(&p->sock->sk->sk_write_queue);
-	release_sock(p->sock->sk);
-	sock_release(p->sock);
-}
-
 static struct sk_buff *pipe_add(struct kunit *test, struct pipe *p, u32 len)
 {
-	struct sk_buff *skb = alloc_skb(0, GFP_KERNEL);
+	struct sk_buff *skb = must(test, alloc_skb(0, GFP_KERNEL));
 
-	KUNIT_ASSERT_NOT_NULL(test, skb);
 	skb->len = len;
 	skb->data_len = len;
 	TCP_SKB_CB(skb)->eor = 0;
@@ -56,34 +63,29 @@ static struct sk_buff *pipe_add(struct kunit *test, struct pipe *p, u32 len)
 	return skb;
 }
 
-static void portion_fresh(struct kunit *test)
+CASE_WITH(portion_fresh, struct pipe *p, pipe_open(test))
 {
-	struct pipe *p = pipe_open(test);
-
 	KUNIT_EXPECT_EQ(test, weft_llp_call(p->llp, train, EMSS), TRAIN);
 	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 0, 200000), 200000U);
 	pipe_add(test, p, 10 * EMSS);
 	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 0, 5000), 5000U);
-	pipe_close(p);
+	release_sock(p->sock->sk);
 }
 
 /* A buffer that is as it was laid out is filled, from wherever it is. */
-static void portion_fills(struct kunit *test)
+CASE_WITH(portion_fills, struct pipe *p, pipe_open(test))
 {
-	struct pipe *p = pipe_open(test);
-
 	pipe_add(test, p, 10 * EMSS + 400);
 	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, EMSS - 400, 200000),
 			TRAIN - 10 * EMSS - 400);
 	pipe_add(test, p, TRAIN);
 	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 0, 200000), TRAIN);
-	pipe_close(p);
+	release_sock(p->sock->sk);
 }
 
 /* The rest of one that was cut gets no more than the segment it ends with. */
-static void portion_cut(struct kunit *test)
+CASE_WITH(portion_cut, struct pipe *p, pipe_open(test))
 {
-	struct pipe *p = pipe_open(test);
 	struct sk_buff *skb = pipe_add(test, p, 10 * EMSS + 700);
 
 	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 300, 200000), 300U);
@@ -93,26 +95,24 @@ static void portion_cut(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)TCP_SKB_CB(skb)->eor, 1);
 	/* Once it is ended, what comes next begins another. */
 	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 0, 200000), TRAIN);
-	pipe_close(p);
+	release_sock(p->sock->sk);
 }
 
 /* What was laid out to fill up a segment goes alone if that was sent meanwhile. */
-static void portion_sent(struct kunit *test)
+CASE_WITH(portion_sent, struct pipe *p, pipe_open(test))
 {
-	struct pipe *p = pipe_open(test);
 	struct sk_buff *skb;
 
 	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 1084, 200000), 1084U);
 	skb = pipe_add(test, p, 1084);
 	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 0, 200000), TRAIN);
 	KUNIT_EXPECT_EQ(test, (int)TCP_SKB_CB(skb)->eor, 1);
-	pipe_close(p);
+	release_sock(p->sock->sk);
 }
 
 /* However often a window cuts buffers, each but the rest of a cut begins where a segment does. */
-static void portion_cut_often(struct kunit *test)
+CASE_WITH(portion_cut_often, struct pipe *p, pipe_open(test))
 {
-	struct pipe *p = pipe_open(test);
 	u32 total = 3000 * EMSS, handed = 0, longest = 0, shifted = 0, ahead, len;
 	struct sk_buff_head *queue = &p->sock->sk->sk_write_queue;
 	struct sk_buff *skb;
@@ -139,7 +139,7 @@ static void portion_cut_often(struct kunit *test)
 		longest = max(longest, shifted);
 	}
 	KUNIT_EXPECT_LE(test, longest, TRAIN + EMSS);
-	pipe_close(p);
+	release_sock(p->sock->sk);
 }
 
 static void space_found(struct weft_llp *llp)
@@ -175,47 +175,30 @@ static void space_before_accept(struct kunit *test)
 /* A socket is given another's user, which firewalls and routing rules may ask for. */
 static void user_of_another(struct kunit *test)
 {
-	struct pipe *from = pipe_open(test), *to;
-	struct sock *like = from->sock->sk, *sk;
+	struct pipe *from = pipe_new(test), *to = pipe_new(test);
+	struct sock *like = from->sock->sk, *sk = to->sock->sk;
 
-	release_sock(like);
-	to = pipe_open(test);
-	sk = to->sock->sk;
-	release_sock(sk);
 	WRITE_ONCE(like->sk_uid, KUIDT_INIT(4711));
 	KUNIT_EXPECT_EQ(test, weft_sock_charge_as(to->llp, from->llp), 0);
 	KUNIT_EXPECT_TRUE(test, uid_eq(sk->sk_uid, KUIDT_INIT(4711)));
-	lock_sock(like);
-	pipe_close(from);
-	lock_sock(sk);
-	pipe_close(to);
 }
 
 /* A socket gets another's number of net_cls, also where both are in one cgroup of version 2. */
 static void groups_like_another(struct kunit *test)
 {
 #ifdef CONFIG_CGROUP_NET_CLASSID
-	struct pipe *from = pipe_open(test), *to;
-	struct sock *like = from->sock->sk, *sk;
+	struct pipe *from = pipe_new(test), *to = pipe_new(test);
+	struct sock *like = from->sock->sk, *sk = to->sock->sk;
 
-	release_sock(like);
-	to = pipe_open(test);
-	sk = to->sock->sk;
-	release_sock(sk);
 	sock_cgroup_set_classid(&like->sk_cgrp_data, 0x10001);
 	KUNIT_EXPECT_EQ(test, weft_sock_charge_as(to->llp, from->llp), 0);
 	KUNIT_EXPECT_EQ(test, sock_cgroup_classid(&sk->sk_cgrp_data), 0x10001U);
 	KUNIT_EXPECT_PTR_EQ(test, sock_cgroup_ptr(&sk->sk_cgrp_data),
 			    sock_cgroup_ptr(&like->sk_cgrp_data));
-	lock_sock(like);
-	pipe_close(from);
-	lock_sock(sk);
-	pipe_close(to);
 #else
 	kunit_skip(test, "this kernel has no net_cls");
 #endif
 }
 
-A_SUITE(stream, no, KUNIT_CASE(portion_fresh), KUNIT_CASE(portion_fills), KUNIT_CASE(portion_cut),
-	KUNIT_CASE(portion_sent), KUNIT_CASE(portion_cut_often), KUNIT_CASE(space_before_accept),
-	KUNIT_CASE(user_of_another), KUNIT_CASE(groups_like_another));
+A_SUITE(stream, no, portion_fresh, portion_fills, portion_cut, portion_sent, portion_cut_often,
+	space_before_accept, user_of_another, groups_like_another);

@@ -38,8 +38,7 @@ static struct scene *scene(struct kunit *test, enum weft_conn_state state)
 
 	s->m = m;
 	if (state == WEFT_CONN_NEW) {
-		s->conn = weft_conn_new(false, host_dev(m->h)->lane);
-		KUNIT_ASSERT_NOT_NULL(test, s->conn);
+		s->conn = must(test, weft_conn_new(false, host_dev(m->h)->lane));
 		weft_conn_attach(s->conn, host_dev(m->h));
 		s->conn->llp = &fake_open(&weft_conn_stream_ops, s->conn)->llp;
 	} else if (!visited) {
@@ -48,8 +47,7 @@ static struct scene *scene(struct kunit *test, enum weft_conn_state state)
 		peer_sends(test, m->peer, &a_request, "hello");
 	}
 	settle();
-	s->conn = host_conn(m->h);
-	KUNIT_ASSERT_NOT_NULL(test, s->conn);
+	s->conn = must(test, host_conn(m->h));
 	kref_get(&s->conn->refs);
 	KUNIT_ASSERT_EQ_MSG(test, (int)s->conn->state, (int)state, "%s", names[state]);
 	m->h->seen = m->h->events;
@@ -92,31 +90,21 @@ struct arrow {
 	u8 from, event, to;
 };
 
+#define ARROW(FROM, EVENT, TO) { WEFT_CONN_##FROM, WEFT_EV_##EVENT, WEFT_CONN_##TO }
+
 static const struct arrow arrows[] = {
-	{ WEFT_CONN_NEW, WEFT_EV_START, WEFT_CONN_ACCEPTED },
-	{ WEFT_CONN_NEW, WEFT_EV_STOP, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_NEW, WEFT_EV_EVICT, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_CONNECTING, WEFT_EV_TIMEOUT, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_CONNECTING, WEFT_EV_STOP, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_CONNECTING, WEFT_EV_QP_FAILED, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_CONNECTING, WEFT_EV_QP_CLOSING, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_REQUESTED, WEFT_EV_TIMEOUT, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_REQUESTED, WEFT_EV_STOP, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_REQUESTED, WEFT_EV_QP_FAILED, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_REQUESTED, WEFT_EV_QP_CLOSING, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_ACCEPTED, WEFT_EV_TIMEOUT, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_ACCEPTED, WEFT_EV_STOP, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_ACCEPTED, WEFT_EV_EVICT, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_PENDING, WEFT_EV_ACCEPT, WEFT_CONN_STREAMING },
-	{ WEFT_CONN_PENDING, WEFT_EV_REJECT, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_PENDING, WEFT_EV_TIMEOUT, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_PENDING, WEFT_EV_STOP, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_STREAMING, WEFT_EV_QP_FAILED, WEFT_CONN_CLOSING },
-	{ WEFT_CONN_STREAMING, WEFT_EV_QP_CLOSING, WEFT_CONN_CLOSING },
-	{ WEFT_CONN_STREAMING, WEFT_EV_PEER_CLOSED, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_STREAMING, WEFT_EV_STOP, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_CLOSING, WEFT_EV_TIMEOUT, WEFT_CONN_CLOSED },
-	{ WEFT_CONN_CLOSING, WEFT_EV_STOP, WEFT_CONN_CLOSED },
+	ARROW(NEW, START, ACCEPTED), ARROW(NEW, STOP, CLOSED), ARROW(NEW, EVICT, CLOSED),
+	ARROW(CONNECTING, TIMEOUT, CLOSED), ARROW(CONNECTING, STOP, CLOSED),
+	ARROW(CONNECTING, QP_FAILED, CLOSED), ARROW(CONNECTING, QP_CLOSING, CLOSED),
+	ARROW(REQUESTED, TIMEOUT, CLOSED), ARROW(REQUESTED, STOP, CLOSED),
+	ARROW(REQUESTED, QP_FAILED, CLOSED), ARROW(REQUESTED, QP_CLOSING, CLOSED),
+	ARROW(ACCEPTED, TIMEOUT, CLOSED), ARROW(ACCEPTED, STOP, CLOSED),
+	ARROW(ACCEPTED, EVICT, CLOSED),
+	ARROW(PENDING, ACCEPT, STREAMING), ARROW(PENDING, REJECT, CLOSED),
+	ARROW(PENDING, TIMEOUT, CLOSED), ARROW(PENDING, STOP, CLOSED),
+	ARROW(STREAMING, QP_FAILED, CLOSING), ARROW(STREAMING, QP_CLOSING, CLOSING),
+	ARROW(STREAMING, PEER_CLOSED, CLOSED), ARROW(STREAMING, STOP, CLOSED),
+	ARROW(CLOSING, TIMEOUT, CLOSED), ARROW(CLOSING, STOP, CLOSED),
 };
 
 static enum weft_conn_state leads(enum weft_conn_state from, enum weft_conn_event event)
@@ -222,6 +210,8 @@ enum what {
 	NOISE,
 };
 
+#define COMES(FROM, WHAT, TO) { WEFT_CONN_##FROM, WHAT, WEFT_CONN_##TO }
+
 /* What comes by the stream: the peer's end, a reset, and bytes that are no frame. */
 static void table_streams(struct kunit *test)
 {
@@ -229,23 +219,18 @@ static void table_streams(struct kunit *test)
 		u8 state, what, to;
 	} cases[] = {
 		/* Once more, with revision 1. */
-		{ WEFT_CONN_REQUESTED, FIN, WEFT_CONN_REQUESTED },
-		{ WEFT_CONN_REQUESTED, RESET, WEFT_CONN_REQUESTED },
-		{ WEFT_CONN_REQUESTED, NOISE, WEFT_CONN_CLOSED },
-		{ WEFT_CONN_ACCEPTED, FIN, WEFT_CONN_CLOSED },
-		{ WEFT_CONN_ACCEPTED, RESET, WEFT_CONN_CLOSED },
-		{ WEFT_CONN_ACCEPTED, NOISE, WEFT_CONN_CLOSED },
-		{ WEFT_CONN_PENDING, FIN, WEFT_CONN_CLOSED },
-		{ WEFT_CONN_PENDING, RESET, WEFT_CONN_CLOSED },
+		COMES(REQUESTED, FIN, REQUESTED), COMES(REQUESTED, RESET, REQUESTED),
+		COMES(REQUESTED, NOISE, CLOSED),
+		COMES(ACCEPTED, FIN, CLOSED), COMES(ACCEPTED, RESET, CLOSED),
+		COMES(ACCEPTED, NOISE, CLOSED),
+		COMES(PENDING, FIN, CLOSED), COMES(PENDING, RESET, CLOSED),
 		/* It is no frame's turn: what comes is the queue pair's, later. */
-		{ WEFT_CONN_PENDING, NOISE, WEFT_CONN_PENDING },
-		{ WEFT_CONN_STREAMING, FIN, WEFT_CONN_CLOSED },
-		{ WEFT_CONN_STREAMING, RESET, WEFT_CONN_CLOSED },
+		COMES(PENDING, NOISE, PENDING),
+		COMES(STREAMING, FIN, CLOSED), COMES(STREAMING, RESET, CLOSED),
 		/* A wrong FPDU: the peer is told, and then the stream is closed. */
-		{ WEFT_CONN_STREAMING, NOISE, WEFT_CONN_CLOSING },
-		{ WEFT_CONN_CLOSING, FIN, WEFT_CONN_CLOSED },
-		{ WEFT_CONN_CLOSING, RESET, WEFT_CONN_CLOSED },
-		{ WEFT_CONN_CLOSING, NOISE, WEFT_CONN_CLOSING },
+		COMES(STREAMING, NOISE, CLOSING),
+		COMES(CLOSING, FIN, CLOSED), COMES(CLOSING, RESET, CLOSED),
+		COMES(CLOSING, NOISE, CLOSING),
 	};
 	static const u8 noise[64] = { 0, 50, 0xff };
 
@@ -277,9 +262,8 @@ static void table_streams(struct kunit *test)
 }
 
 /* A peer that closes is read up to its end; one that leaves us hanging is given up. */
-static void table_reads_out(struct kunit *test)
+CASE_WITH(table_reads_out, struct scene *s, scene(test, WEFT_CONN_STREAMING))
 {
-	struct scene *s = scene(test, WEFT_CONN_STREAMING);
 	const struct weft_ddp_hdr hdr = { .opcode = WEFT_RDMAP_SEND, .last = true, .msn = 1 };
 	u8 fpdu[64];
 	u32 n = fpdu_put(fpdu, &hdr, "no receive", 10, true);
@@ -371,6 +355,5 @@ static void table_ended_here(struct kunit *test)
 	}
 }
 
-A_SUITE(table, host, KUNIT_CASE(table_cells), KUNIT_CASE(table_late_clock), KUNIT_CASE(table_times),
-	KUNIT_CASE(table_streams), KUNIT_CASE(table_reads_out), KUNIT_CASE(table_stop_all),
-	KUNIT_CASE(table_ended_here));
+A_SUITE(table, host, table_cells, table_late_clock, table_times, table_streams, table_reads_out,
+	table_stop_all, table_ended_here);

@@ -16,10 +16,8 @@ struct tallied {
 	struct rdma_hw_stats *port;	/* the port's counters */
 };
 
-static void tallied_end(struct kunit *test, void *what)
+END_OF(tallied_end, struct tallied *t)
 {
-	struct tallied *t = what;
-
 	rdma_free_hw_stats_struct(t->port);
 	rdma_free_hw_stats_struct(t->counter[0].stats);
 	rdma_free_hw_stats_struct(t->counter[1].stats);
@@ -35,8 +33,7 @@ static struct tallied *tallied_new(struct kunit *test)
 
 	t->b = bench_make(test, ORD);
 	weft_tallies_init(&t->b->dev.tallies);
-	t->b->dev.counters = alloc_percpu(struct weft_counters);
-	KUNIT_ASSERT_NOT_NULL(test, t->b->dev.counters);
+	t->b->dev.counters = must(test, alloc_percpu(struct weft_counters));
 	t->other.qp.acc.qpn = t->b->engine.qp.acc.qpn + 1;
 	spin_lock_init(&t->other.qp.lock);
 	t->qp[0] = &t->b->engine.qp;
@@ -45,11 +42,9 @@ static struct tallied *tallied_new(struct kunit *test)
 		t->qp[i]->ib.device = &t->b->dev.ib;
 		t->counter[i].device = &t->b->dev.ib;
 		t->counter[i].port = 1;
-		t->counter[i].stats = weft_counter_alloc_stats(&t->counter[i]);
-		KUNIT_ASSERT_NOT_NULL(test, t->counter[i].stats);
+		t->counter[i].stats = must(test, weft_counter_alloc_stats(&t->counter[i]));
 	}
-	t->port = weft_alloc_hw_port_stats(&t->b->dev.ib, 1);
-	KUNIT_ASSERT_NOT_NULL(test, t->port);
+	t->port = must(test, weft_alloc_hw_port_stats(&t->b->dev.ib, 1));
 	at_end(test, tallied_end, t);
 	return t;
 }
@@ -90,10 +85,8 @@ static void expect_port(struct kunit *test, struct tallied *t, u64 sent, u64 bou
 }
 
 /* Each counts from its binding to its unbinding, and nothing is lost when it goes. */
-static void counts_while_bound(struct kunit *test)
+CASE_WITH(counts_while_bound, struct tallied *t, tallied_new(test))
 {
-	struct tallied *t = tallied_new(test);
-
 	works(t, 0, 7, 5);
 	works(t, 1, 1000, 2000);
 	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], &t->qp[0]->ib, 1), 0);
@@ -122,9 +115,8 @@ static void counts_while_bound(struct kunit *test)
 }
 
 /* What a queue pair sent is not forgotten with its stream. */
-static void counts_over_streams(struct kunit *test)
+CASE_WITH(counts_over_streams, struct tallied *t, tallied_new(test))
 {
-	struct tallied *t = tallied_new(test);
 	struct weft_qp *qp = t->qp[0];
 
 	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], &qp->ib, 1), 0);
@@ -141,9 +133,8 @@ static void counts_over_streams(struct kunit *test)
 }
 
 /* A queue pair without a counter waits for nobody who reads counters; one that dies gets none. */
-static void ends_without_the_lock(struct kunit *test)
+CASE_WITH(ends_without_the_lock, struct tallied *t, tallied_new(test))
 {
-	struct tallied *t = tallied_new(test);
 	struct weft_qp *qp = t->qp[0];
 
 	mutex_lock(&t->b->dev.tallies.lock);
@@ -156,10 +147,8 @@ static void ends_without_the_lock(struct kunit *test)
 }
 
 /* The port's own numbers and what the core adds to them are what the port has done. */
-static void port_has_all(struct kunit *test)
+CASE_WITH(port_has_all, struct tallied *t, tallied_new(test))
 {
-	struct tallied *t = tallied_new(test);
-
 	works(t, 0, 40, 0);
 	expect_port(test, t, 40, 0);
 	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], &t->qp[0]->ib, 1), 0);
@@ -182,9 +171,8 @@ static void port_has_all(struct kunit *test)
 }
 
 /* Of two threads of an operator's that the core lets in at once, the first comes first. */
-static void first_comes_first(struct kunit *test)
+CASE_WITH(first_comes_first, struct tallied *t, tallied_new(test))
 {
-	struct tallied *t = tallied_new(test);
 	struct ib_qp *ib = &t->qp[0]->ib;
 
 	KUNIT_EXPECT_EQ(test, weft_tally_unbind(ib, 1), -EINVAL);
@@ -205,10 +193,8 @@ static void first_comes_first(struct kunit *test)
 }
 
 /* A queue pair that dies leaves what it was bound to, and is bound to nothing. */
-static void dying_is_bound_to_nothing(struct kunit *test)
+CASE_WITH(dying_is_bound_to_nothing, struct tallied *t, tallied_new(test))
 {
-	struct tallied *t = tallied_new(test);
-
 	KUNIT_EXPECT_EQ(test, weft_tally_bind(&t->counter[0], &t->qp[0]->ib, 1), 0);
 	works(t, 0, 4, 4);
 	t->qp[0]->dying = true;
@@ -221,9 +207,8 @@ static void dying_is_bound_to_nothing(struct kunit *test)
 }
 
 /* A counter has as many numbers as the port, and shows those that a queue pair counts. */
-static void shows_what_is_counted(struct kunit *test)
+CASE_WITH(shows_what_is_counted, struct tallied *t, tallied_new(test))
 {
-	struct tallied *t = tallied_new(test);
 	const struct rdma_hw_stats *stats = t->counter[0].stats;
 	const int shown[] = {
 		WEFT_CNT_TX_FPDUS, WEFT_CNT_TX_BYTES, WEFT_CNT_RX_FPDUS, WEFT_CNT_RX_BYTES
@@ -237,6 +222,5 @@ static void shows_what_is_counted(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, bitmap_empty(t->port->is_disabled, stats->num_counters));
 }
 
-A_SUITE(tally, bench, KUNIT_CASE(counts_while_bound), KUNIT_CASE(counts_over_streams),
-	KUNIT_CASE(ends_without_the_lock), KUNIT_CASE(port_has_all), KUNIT_CASE(first_comes_first),
-	KUNIT_CASE(dying_is_bound_to_nothing), KUNIT_CASE(shows_what_is_counted));
+A_SUITE(tally, bench, counts_while_bound, counts_over_streams, ends_without_the_lock, port_has_all,
+	first_comes_first, dying_is_bound_to_nothing, shows_what_is_counted);

@@ -46,8 +46,7 @@ static struct call call_listener(struct kunit *test)
 	int mss = ODD_MSS;
 
 	memcpy(&addr, &at, sizeof(at));
-	c.listener = weft_tcp_class.open(&init_net, AF_INET, &ops, NULL);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(c.listener));
+	c.listener = must(test, weft_tcp_class.open(&init_net, AF_INET, &ops, NULL));
 	KUNIT_ASSERT_EQ(test, c.listener->class->bind(c.listener, &addr, false), 0);
 	KUNIT_ASSERT_EQ(test, c.listener->class->listen(c.listener, 8), 0);
 	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
@@ -83,14 +82,12 @@ static void call_back(const struct call *c)
 	local_bh_enable();
 }
 
-static void accepted(struct kunit *test)
+CASE_WITH(accepted, struct call c, call_listener(test))
 {
-	struct call c = call_listener(test);
 	struct weft_llp *llp;
 
 	call_back(&c);
-	llp = c.listener->class->accept(c.listener, &ops, NULL);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
+	llp = must(test, c.listener->class->accept(c.listener, &ops, NULL));
 	KUNIT_EXPECT_PTR_EQ(test, llp->sock->sk, c.sk);
 	KUNIT_EXPECT_TRUE(test, sock_flag(c.sk, SOCK_URGINLINE));
 	weft_llp_close(llp, true);
@@ -101,9 +98,8 @@ static void accepted(struct kunit *test)
  * A BPF program may put a connection into a sockmap before it is accepted. TCP calls its listener's
  * callbacks all the same, which take the sockmap's data for no stream's, and nobody accepts it.
  */
-static void in_a_sockmap(struct kunit *test)
+CASE_WITH(in_a_sockmap, struct call c, call_listener(test))
 {
-	struct call c = call_listener(test);
 	void *psock = zeroed(test, 1024);
 	struct weft_llp *llp;
 
@@ -127,11 +123,10 @@ static void in_a_sockmap(struct kunit *test)
 
 static void silent_peers(struct kunit *test)
 {
-	struct weft_llp *llp = weft_tcp_class.open(&init_net, AF_INET, &ops, NULL);
+	struct weft_llp *llp = must(test, weft_tcp_class.open(&init_net, AF_INET, &ops, NULL));
 	const struct sock *sk;
 	const struct tcp_sock *tp;
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
 	sk = llp->sock->sk;
 	tp = tcp_sk(sk);
 	llp->class->set_timeouts(llp, 0, 0);
@@ -173,20 +168,16 @@ static struct weft_tcp_turn turns(u32 num)
 	return turn;
 }
 
-static void turns_soon(struct kunit *test)
+CASE_WITH(turns_soon, struct weft_tcp_turn turn, turns(0))
 {
-	struct weft_tcp_turn turn = turns(0);
-
 	for (u32 i = 1; i <= 10; i++) {
 		answer(&turn, WEFT_TCP_SHORT_SEGS, 1);
 		KUNIT_EXPECT_EQ(test, (u32)turn.num, min(i, 8U));
 	}
 }
 
-static void turns_late(struct kunit *test)
+CASE_WITH(turns_late, struct weft_tcp_turn turn, turns(8))
 {
-	struct weft_tcp_turn turn = turns(8);
-
 	KUNIT_EXPECT_EQ(test, (u32)turn.num, 8U);
 	answer(&turn, 2, 2);
 	KUNIT_EXPECT_EQ(test, (u32)turn.num, 0U);
@@ -195,10 +186,8 @@ static void turns_late(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)turn.num, 1U);
 }
 
-static void turns_long(struct kunit *test)
+CASE_WITH(turns_long, struct weft_tcp_turn turn, turns(8))
 {
-	struct weft_tcp_turn turn = turns(8);
-
 	answer(&turn, 9, 0);
 	KUNIT_EXPECT_EQ(test, (u32)turn.num, 0U);
 }
@@ -222,12 +211,10 @@ static void turns_by_parts(struct kunit *test)
 /* A stream whose peer has sent two full segments behind eight short messages. */
 static struct weft_tcp *asked(struct kunit *test, u32 mss)
 {
-	struct weft_llp *llp = weft_tcp_class.open(&init_net, AF_INET, &ops, NULL);
-	struct weft_tcp *tcp;
+	struct weft_llp *llp = must(test, weft_tcp_class.open(&init_net, AF_INET, &ops, NULL));
 	struct tcp_sock *tp;
+	struct weft_tcp *tcp = container_of(llp, struct weft_tcp, llp);
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
-	tcp = container_of(llp, struct weft_tcp, llp);
 	weft_llp_call(llp, lock);
 	tp = tcp_sk(llp->sock->sk);
 	tcp->turn = turns(8);
@@ -257,9 +244,8 @@ static void answered(struct weft_tcp *tcp)
 }
 
 /* The next read puts back what TCP had measured, or leaves the less that it has measured since. */
-static void ack_with_answer(struct kunit *test)
+CASE_WITH(ack_with_answer, struct weft_tcp *tcp, asked(test, MSS))
 {
-	struct weft_tcp *tcp = asked(test, MSS);
 	struct sock *sk = tcp->llp.sock->sk;
 
 	KUNIT_EXPECT_EQ(test, read_all(tcp), 2 * MSS);
@@ -275,10 +261,8 @@ static void ack_with_answer(struct kunit *test)
 }
 
 /* One late answer, and eight messages are acknowledged at once. */
-static void ack_after_late_answer(struct kunit *test)
+CASE_WITH(ack_after_late_answer, struct weft_tcp *tcp, asked(test, MSS))
 {
-	struct weft_tcp *tcp = asked(test, MSS);
-
 	answer(&tcp->turn, 2, 2);
 	for (u32 i = 0; i < 8; i++) {
 		tcp_sk(tcp->llp.sock->sk)->data_segs_in = tcp->turn.segs_answered + 2;
@@ -290,9 +274,8 @@ static void ack_after_late_answer(struct kunit *test)
 	answered(tcp);
 }
 
-static void ack_of_much(struct kunit *test)
+CASE_WITH(ack_of_much, struct weft_tcp *tcp, asked(test, MSS))
 {
-	struct weft_tcp *tcp = asked(test, MSS);
 	struct tcp_sock *tp = tcp_sk(tcp->llp.sock->sk);
 
 	tp->data_segs_in = tcp->turn.segs_answered + 8;
@@ -309,9 +292,8 @@ static void ack_of_much(struct kunit *test)
 }
 
 /* The peer may have lent the bytes of large segments, and waits for their acknowledgment. */
-static void ack_of_large_segments(struct kunit *test)
+CASE_WITH(ack_of_large_segments, struct weft_tcp *tcp, asked(test, JUMBO_MSS))
 {
-	struct weft_tcp *tcp = asked(test, JUMBO_MSS);
 	struct tcp_sock *tp = tcp_sk(tcp->llp.sock->sk);
 
 	KUNIT_EXPECT_EQ(test, read_all(tcp), JUMBO_MSS);
@@ -322,9 +304,8 @@ static void ack_of_large_segments(struct kunit *test)
 }
 
 /* Bytes that go the other way, or a connection on which no answers follow. */
-static void ack_of_a_stream(struct kunit *test)
+CASE_WITH(ack_of_a_stream, struct weft_tcp *tcp, asked(test, MSS))
 {
-	struct weft_tcp *tcp = asked(test, MSS);
 	struct sock *sk = tcp->llp.sock->sk;
 
 	tcp_sk(sk)->packets_out = 1;
@@ -423,17 +404,15 @@ static void without_private_state(struct kunit *test)
 		WEFT_RULE_ACK_LATER, WEFT_RULE_ACK_WITH_ANSWER,
 	};
 	struct taken *taken = zeroed(test, sizeof(*taken));
-	u8 *page = (u8 *)__get_free_page(GFP_KERNEL);
+	u8 *page = must(test, (u8 *)__get_free_page(GFP_KERNEL));
 	struct weft_llp *llp;
 	struct call c;
 
-	KUNIT_ASSERT_NOT_NULL(test, page);
 	for (u32 i = 0; i < PIECE; i++)
 		page[i] = i % 251;
 	for (u32 round = 0; round <= ARRAY_SIZE(rules) + 1; round++) {
 		c = call_listener(test);
-		llp = c.listener->class->accept(c.listener, &ops, NULL);
-		KUNIT_ASSERT_FALSE(test, IS_ERR(llp));
+		llp = must(test, c.listener->class->accept(c.listener, &ops, NULL));
 		for (u32 i = 0; i < ARRAY_SIZE(rules); i++)
 			if (round == i || round == ARRAY_SIZE(rules))
 				static_branch_disable(&weft_rules[rules[i]]);
@@ -447,8 +426,6 @@ static void without_private_state(struct kunit *test)
 	free_page((unsigned long)page);
 }
 
-A_SUITE(tcp, no, KUNIT_CASE(accepted), KUNIT_CASE(in_a_sockmap), KUNIT_CASE(silent_peers),
-	KUNIT_CASE(turns_soon), KUNIT_CASE(turns_late), KUNIT_CASE(turns_long),
-	KUNIT_CASE(turns_by_parts), KUNIT_CASE(ack_with_answer), KUNIT_CASE(ack_after_late_answer),
-	KUNIT_CASE(ack_of_much), KUNIT_CASE(ack_of_large_segments), KUNIT_CASE(ack_of_a_stream),
-	KUNIT_CASE(without_private_state));
+A_SUITE(tcp, no, accepted, in_a_sockmap, silent_peers, turns_soon, turns_late, turns_long,
+	turns_by_parts, ack_with_answer, ack_after_late_answer, ack_of_much, ack_of_large_segments,
+	ack_of_a_stream, without_private_state);

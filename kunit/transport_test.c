@@ -86,5 +86,4 @@ static void transport_many(struct kunit *test)
 		weft_transport_unregister(&many[i]);
 }
 
-A_SUITE(transport, no, KUNIT_CASE(transport_choose), KUNIT_CASE(transport_by_port),
-	KUNIT_CASE(transport_spreads), KUNIT_CASE(transport_many));
+A_SUITE(transport, no, transport_choose, transport_by_port, transport_spreads, transport_many);

@@ -7,8 +7,6 @@
 #include <linux/vmalloc.h>
 
 #include "ends.h"
-#include "wire/bytes.h"
-#include "wire/fpdu.h"
 
 #define MOST	SZ_2M
 
@@ -31,10 +29,8 @@ struct tx_bench {
 	u32 n;
 };
 
-static inline void bench_end(struct kunit *test, void *what)
+END_OF(bench_end, struct tx_bench *t)
 {
-	struct tx_bench *t = what;
-
 	end_free(test, t->e);
 	vfree(t->tape->bytes);
 	vfree(t->tape);
@@ -45,10 +41,8 @@ static inline struct tx_bench *bench_new(struct kunit *test)
 {
 	struct tx_bench *t = zeroed(test, sizeof(*t));
 
-	t->tape = vzalloc(sizeof(*t->tape));
-	KUNIT_ASSERT_NOT_NULL(test, t->tape);
-	t->tape->bytes = vzalloc(MOST);
-	KUNIT_ASSERT_NOT_NULL(test, t->tape->bytes);
+	t->tape = must(test, vzalloc(sizeof(*t->tape)));
+	t->tape->bytes = must(test, vzalloc(MOST));
 	t->agreed = (struct weft_mpa_agreed){
 		.revision = 2, .crc = true, .extended = true, .ird = 2, .ord = 2,
 	};

@@ -33,12 +33,10 @@ static void send_meanwhile(struct kunit *test, struct tx_bench *t, u32 len,
 }
 
 /* What the peer sends while a long message is copied is received before that is sent. */
-static void tx_receives_meanwhile(struct kunit *test)
+CASE_WITH(tx_receives_meanwhile, struct tx_bench *t, bench_new(test))
 {
-	struct weft_ddp_hdr hdr = send_hdr(1, 0, false);
-	struct tx_bench *t = bench_new(test);
+	struct weft_ddp_hdr hdr = send_hdr(1, 0, true);
 
-	hdr.last = true;
 	send_meanwhile(test, t, 60000, &hdr, true);
 	KUNIT_EXPECT_EQ(test, memcmp(t->e->memory + 100000, "meanwhile", 9), 0);
 	expect_done(test, t->e, 0x77, IB_WC_SUCCESS);
@@ -49,11 +47,10 @@ static void tx_receives_meanwhile(struct kunit *test)
 }
 
 /* So is what arrives while many short messages are laid out, and both sides complete in order. */
-static void tx_answered_amid_many(struct kunit *test)
+CASE_WITH(tx_answered_amid_many, struct tx_bench *t, started(test))
 {
 	struct weft_ddp_hdr resp = { .opcode = WEFT_RDMAP_READ_RESP, .tagged = true,
 		.last = true, .stag = 1 };
-	struct tx_bench *t = started(test);
 
 	end_post_to(t->e, WEFT_OP_READ, 200, 9, 0);
 	end_ring(t->e);
@@ -72,13 +69,11 @@ static void tx_answered_amid_many(struct kunit *test)
 }
 
 /* If that ends the connection, the message stops with a whole FPDU before the Terminate. */
-static void tx_fails_meanwhile(struct kunit *test)
+CASE_WITH(tx_fails_meanwhile, struct tx_bench *t, bench_new(test))
 {
-	struct weft_ddp_hdr hdr = send_hdr(1, 0, false);
-	struct tx_bench *t = bench_new(test);
+	struct weft_ddp_hdr hdr = send_hdr(1, 0, true);
 	u32 all = 0;
 
-	hdr.last = true;
 	/* More than a chunk holds. */
 	send_meanwhile(test, t, 300000, &hdr, false);
 	drain(test, t);
@@ -125,8 +120,7 @@ static u64 laid_out_meanwhile(struct kunit *test, struct tx_bench *t, u32 len)
 	init_completion(&other.wants);
 	init_completion(&other.had);
 	other.tx = tx_of(t->e->qp);
-	thread = kthread_run(want_processor, NULL, "weft_kunit_other");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
+	thread = must(test, kthread_run(want_processor, NULL, "weft_kunit_other"));
 	sched_set_fifo_low(thread);
 	t->e->fake->loosed = wake_other;
 	end_send(t->e, 0, len);
@@ -150,5 +144,5 @@ static void tx_takes_turns(struct kunit *test)
 	expect_end(test, t);
 }
 
-A_SUITE(meanwhile, fake, KUNIT_CASE(tx_receives_meanwhile), KUNIT_CASE(tx_answered_amid_many),
-	KUNIT_CASE(tx_fails_meanwhile), KUNIT_CASE(tx_takes_turns));
+A_SUITE(meanwhile, fake, tx_receives_meanwhile, tx_answered_amid_many, tx_fails_meanwhile,
+	tx_takes_turns);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What is sent on a stream of odd segments that takes bytes as it likes, read byte by byte. */
 #include "tx_bench.h"
-#include "wire/plan.h"
 
 static const u32 lengths[] = { 0, 1, 2, 3, 4, 5, 100, 127, 1400, 1424, 1425, 5000, 70001 };
 
@@ -29,16 +28,14 @@ static void send_lengths(struct kunit *test, struct tx_bench *t)
 static void tx_segments(struct kunit *test)
 {
 	static const u32 sizes[] = { 128, 132, 256, 536, 1220, 1448, 8948, 65532 };
-	u32 i, crc;
 
-	for (i = 0; i < 2 * ARRAY_SIZE(sizes); i++) {
+	for (u32 i = 0; i < 2 * ARRAY_SIZE(sizes); i++) {
 		struct tx_bench *t;
 
-		crc = i & 1;
 		fake_script.emss = sizes[i / 2];
 		fake_script.fills = i & 2;
 		t = bench_new(test);
-		t->agreed.crc = crc;
+		t->agreed.crc = i & 1;
 		start(test, t, true);
 		send_lengths(test, t);
 		expect_segments(test, t, sizes[i / 2]);
@@ -47,12 +44,9 @@ static void tx_segments(struct kunit *test)
 }
 
 /* What is posted while a segment waits to be sent goes to the rest of it, if it fits. */
-static void tx_fills_segments(struct kunit *test)
+CASE_WITH(tx_fills_segments, struct tx_bench *t, started(test))
 {
-	struct tx_bench *t;
-
-	fake_script.fills = true;
-	t = started(test);
+	t->e->fake->script.fills = true;
 	for (u32 i = 0; i < 6; i++) {
 		end_send(t->e, i, 101 + 900 * i);
 		settle();
@@ -72,11 +66,10 @@ static void tx_partial_sends(struct kunit *test)
 	static const u32 bites[] = { 1, 7, 100, 1447, 1449, 5000 };
 
 	for (u32 i = 0; i < ARRAY_SIZE(bites); i++) {
-		struct tx_bench *t;
+		struct tx_bench *t = started(test);
 
-		fake_script.bite = bites[i];
-		fake_script.fills = true;
-		t = started(test);
+		t->e->fake->script.bite = bites[i];
+		t->e->fake->script.fills = true;
 		if (bites[i] < 100) {
 			end_send(t->e, 3, 3000);
 			drain(test, t);
@@ -97,10 +90,9 @@ static void tx_windows(struct kunit *test)
 	u32 i, all, got, n;
 
 	for (i = 0; i < ARRAY_SIZE(windows); i++) {
-		struct tx_bench *t;
+		struct tx_bench *t = started(test);
 
-		fake_script.window = windows[i];
-		t = started(test);
+		t->e->fake->script.window = windows[i];
 		end_send(t->e, 0, 20000);
 		all = 20000 + DIV_ROUND_UP(20000, 1448 - 24) * 24;
 		for (got = 0; got < all; got += n) {
@@ -121,15 +113,13 @@ static void tx_windows(struct kunit *test)
 }
 
 /* What each operation looks like on the wire. */
-static void tx_operations(struct kunit *test)
+CASE_WITH(tx_operations, struct tx_bench *t, started(test))
 {
-	struct tx_bench *t = started(test);
 	struct weft_read_req req = {};
 	struct weft_ddp_hdr want;
-	struct weft_sq_wr *wr;
 	u8 bytes[64];
+	struct weft_sq_wr *wr = end_wr(t->e, WEFT_OP_SEND, 0, 10);
 
-	wr = end_wr(t->e, WEFT_OP_SEND, 0, 10);
 	wr->flags |= WEFT_WR_SOLICITED;
 	end_post(t->e, wr);
 	wr = end_wr(t->e, WEFT_OP_SEND_INV, 0, 11);
@@ -162,11 +152,8 @@ static void tx_operations(struct kunit *test)
 	want.opcode = WEFT_RDMAP_SEND_IMM;
 	want.imm = 0xabcdef01;
 	expect_message(test, t, want, t->e->memory, 12);
-	want = (struct weft_ddp_hdr){ .opcode = WEFT_RDMAP_WRITE, .tagged = true,
-		.stag = END_STAG, .to = END_IOVA + 5 };
-	expect_message(test, t, want, t->e->memory + 100, 3000);
-	want.to = END_IOVA + 7;
-	expect_message(test, t, want, t->e->memory + 100, 30);
+	expect_message(test, t, write_hdr(5, false), t->e->memory + 100, 3000);
+	expect_message(test, t, write_hdr(7, false), t->e->memory + 100, 30);
 	want = send_hdr(4, 0, false);
 	want.opcode = WEFT_RDMAP_IMM;
 	memset(bytes, 0, sizeof(bytes));
@@ -186,9 +173,8 @@ static void tx_operations(struct kunit *test)
 }
 
 /* A peer answers so many reads at once: the next waits, and what is behind it. */
-static void tx_read_depth(struct kunit *test)
+CASE_WITH(tx_read_depth, struct tx_bench *t, started(test))
 {
-	struct tx_bench *t = started(test);
 	struct weft_ddp_hdr resp = { .opcode = WEFT_RDMAP_READ_RESP, .tagged = true,
 		.last = true, .stag = 1 };
 	u8 fpdu[64];
@@ -215,9 +201,8 @@ static void tx_read_depth(struct kunit *test)
 }
 
 /* A responder says nothing before the peer's first FPDU has come. */
-static void tx_gate(struct kunit *test)
+CASE_WITH(tx_gate, struct tx_bench *t, bench_new(test))
 {
-	struct tx_bench *t = bench_new(test);
 	struct weft_ddp_hdr rtr = { .opcode = WEFT_RDMAP_WRITE,
 		.tagged = true, .last = true };
 	u8 fpdu[64];
@@ -240,10 +225,8 @@ static void tx_gate(struct kunit *test)
 }
 
 /* If no indication was agreed, a timer opens the gate. */
-static void tx_gate_times_out(struct kunit *test)
+CASE_WITH(tx_gate_times_out, struct tx_bench *t, bench_new(test))
 {
-	struct tx_bench *t = bench_new(test);
-
 	start(test, t, false);
 	end_send(t->e, 0, 40);
 	drain(test, t);
@@ -258,8 +241,7 @@ static void tx_ready(struct kunit *test)
 		u8 rtr, opcode;
 		u32 len;
 	} kinds[] = {
-		{ WEFT_RTR_SEND, WEFT_RDMAP_SEND, 0 },
-		{ WEFT_RTR_WRITE, WEFT_RDMAP_WRITE, 0 },
+		{ WEFT_RTR_SEND, WEFT_RDMAP_SEND, 0 }, { WEFT_RTR_WRITE, WEFT_RDMAP_WRITE, 0 },
 		{ WEFT_RTR_READ, WEFT_RDMAP_READ_REQ, WEFT_READ_REQ_LEN },
 	};
 
@@ -281,11 +263,8 @@ static void tx_ready(struct kunit *test)
 }
 
 /* Between two Weft ends FPDUs are as long as packet buffers, and end where segments do. */
-static void tx_large_fpdus(struct kunit *test)
+CASE_WITH(tx_large_fpdus, struct tx_bench *t, bench_new(test))
 {
-	struct tx_bench *t = bench_new(test);
-	struct weft_ddp_hdr want = { .opcode = WEFT_RDMAP_WRITE, .tagged = true,
-		.stag = END_STAG, .to = END_IOVA };
 	u32 fpdus, at, len, wrong = 0;
 
 	t->e->b->dev.settings.value[WEFT_SET_FPDU] = WEFT_FPDU_LARGE;
@@ -298,16 +277,14 @@ static void tx_large_fpdus(struct kunit *test)
 		wrong += at + len < t->tape->len && len % 1448;
 	}
 	KUNIT_EXPECT_EQ(test, wrong, 0U);
-	fpdus = expect_message(test, t, want, t->e->memory, 300000);
+	fpdus = expect_message(test, t, write_hdr(0, false), t->e->memory, 300000);
 	KUNIT_EXPECT_EQ(test, fpdus, DIV_ROUND_UP(300000U, 45 * 1448 - 20U));
 	expect_end(test, t);
 }
 
 /* Small messages follow one another in one packet buffer, across the ends of segments. */
-static void tx_large_packs(struct kunit *test)
+CASE_WITH(tx_large_packs, struct tx_bench *t, bench_new(test))
 {
-	struct tx_bench *t = bench_new(test);
-
 	t->e->b->dev.settings.value[WEFT_SET_FPDU] = WEFT_FPDU_LARGE;
 	start(test, t, true);
 	/* Of 236 bytes each, of which six fit in a segment, with 32 to spare. */
@@ -362,25 +339,22 @@ static void tx_huge_answer(struct kunit *test)
 /* An end with much to send, whose stream takes little. */
 static struct tx_bench *stuck(struct kunit *test)
 {
-	struct tx_bench *t;
+	struct tx_bench *t = started(test);
 
-	fake_script.window = 3000;
-	t = started(test);
+	t->e->fake->script.window = 3000;
 	end_send(t->e, 0, 200000);
 	settle();
 	return t;
 }
 
 /* Who fails tells the peer why, at the end of an FPDU, and then its connection. */
-static void tx_terminate(struct kunit *test)
+CASE_WITH(tx_terminate, struct tx_bench *t, stuck(test))
 {
-	struct tx_bench *t;
 	const struct weft_term why = { WEFT_TERM_RDMAP, WEFT_RDMAP_PROTECTION, WEFT_RP_ACCESS };
 	struct weft_term said = {};
 	u32 msn;
 	u8 op;
 
-	t = stuck(test);
 	weft_qp_fail(t->e->qp, &why, IB_EVENT_QP_ACCESS_ERR);
 	settle();
 	KUNIT_EXPECT_EQ(test, t->e->b->event, (int)IB_EVENT_QP_ACCESS_ERR);
@@ -429,9 +403,8 @@ static void tx_terminate(struct kunit *test)
 }
 
 /* A work request that cannot be done fails with its reason, and those behind it are flushed. */
-static void tx_bad_request(struct kunit *test)
+CASE_WITH(tx_bad_request, struct tx_bench *t, started(test))
 {
-	struct tx_bench *t = started(test);
 	struct weft_sq_wr *wr;
 
 	end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 3000));
@@ -451,12 +424,9 @@ static void tx_bad_request(struct kunit *test)
 }
 
 /* A stream that dies takes what was posted with it, in order. */
-static void tx_stream_dies(struct kunit *test)
+CASE_WITH(tx_stream_dies, struct tx_bench *t, started(test))
 {
-	struct tx_bench *t;
-
-	fake_script.window = 5000;
-	t = started(test);
+	t->e->fake->script.window = 5000;
 	for (u32 i = 0; i < 5; i++)
 		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 2000));
 	end_ring(t->e);
@@ -472,10 +442,8 @@ static void tx_stream_dies(struct kunit *test)
 }
 
 /* A request whose completion finds no room ends the connection. */
-static void tx_lost_completion(struct kunit *test)
+CASE_WITH(tx_lost_completion, struct tx_bench *t, started(test))
 {
-	struct tx_bench *t = started(test);
-
 	t->e->b->cq.ring.size = 1;
 	for (u32 i = 0; i < 2; i++)
 		end_post(t->e, end_wr(t->e, WEFT_OP_SEND, 0, 100));
@@ -488,12 +456,9 @@ static void tx_lost_completion(struct kunit *test)
 }
 
 /* A graceful end is told when all that was begun has been taken, and begins nothing. */
-static void tx_graceful_end(struct kunit *test)
+CASE_WITH(tx_graceful_end, struct tx_bench *t, started(test))
 {
-	struct tx_bench *t;
-
-	fake_script.window = 3000;
-	t = started(test);
+	t->e->fake->script.window = 3000;
 	end_send(t->e, 0, 20000);
 	settle();
 	KUNIT_EXPECT_EQ(test, weft_engine_drain(t->e->qp), 0);
@@ -509,12 +474,9 @@ static void tx_graceful_end(struct kunit *test)
 }
 
 /* Bytes that were handed over stay as they are, whatever is laid out next. */
-static void tx_bytes_stay(struct kunit *test)
+CASE_WITH(tx_bytes_stay, struct tx_bench *t, started(test))
 {
-	struct tx_bench *t;
-
-	fake_script.fills = true;
-	t = started(test);
+	t->e->fake->script.fills = true;
 	for (u32 i = 0; i < 100; i++) {
 		memset(t->e->memory, i, 3000);
 		end_send(t->e, 0, 10 + 27 * i);
@@ -529,10 +491,7 @@ static void tx_bytes_stay(struct kunit *test)
 	expect_end(test, t);
 }
 
-A_SUITE(tx, fake, KUNIT_CASE(tx_segments), KUNIT_CASE(tx_fills_segments),
-	KUNIT_CASE(tx_partial_sends), KUNIT_CASE(tx_windows), KUNIT_CASE(tx_operations),
-	KUNIT_CASE(tx_read_depth), KUNIT_CASE(tx_gate), KUNIT_CASE(tx_gate_times_out),
-	KUNIT_CASE(tx_ready), KUNIT_CASE(tx_large_fpdus), KUNIT_CASE(tx_large_packs),
-	KUNIT_CASE(tx_huge_answer), KUNIT_CASE(tx_terminate), KUNIT_CASE(tx_bad_request),
-	KUNIT_CASE(tx_stream_dies), KUNIT_CASE(tx_lost_completion), KUNIT_CASE(tx_graceful_end),
-	KUNIT_CASE(tx_bytes_stay));
+A_SUITE(tx, fake, tx_segments, tx_fills_segments, tx_partial_sends, tx_windows, tx_operations,
+	tx_read_depth, tx_gate, tx_gate_times_out, tx_ready, tx_large_fpdus, tx_large_packs,
+	tx_huge_answer, tx_terminate, tx_bad_request, tx_stream_dies, tx_lost_completion,
+	tx_graceful_end, tx_bytes_stay);

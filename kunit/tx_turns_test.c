@@ -8,10 +8,9 @@
 /* A stream that takes all, and an end with Writes of END_MEMORY. Each takes three rounds. */
 static struct tx_bench *much_to_send(struct kunit *test, bool kernel, u32 writes)
 {
-	struct tx_bench *t;
+	struct tx_bench *t = bench_new(test);
 
-	fake_script.window = MOST;
-	t = bench_new(test);
+	t->e->fake->script.window = MOST;
 	if (kernel)
 		give_to_kernel(test, t->e->b);
 	start(test, t, true);
@@ -22,22 +21,17 @@ static struct tx_bench *much_to_send(struct kunit *test, bool kernel, u32 writes
 
 static void expect_writes(struct kunit *test, struct tx_bench *t, u32 writes)
 {
-	const struct weft_ddp_hdr want = {
-		.opcode = WEFT_RDMAP_WRITE, .tagged = true, .stag = END_STAG, .to = END_IOVA,
-	};
-
 	drain(test, t);
 	for (u32 i = 0; i < writes; i++) {
-		expect_message(test, t, want, t->e->memory, END_MEMORY);
+		expect_message(test, t, write_hdr(0, false), t->e->memory, END_MEMORY);
 		expect_done(test, t->e, 0x1000 + i, IB_WC_SUCCESS);
 	}
 	expect_end(test, t);
 }
 
 /* The connection's lane has its turn after a round, and the worker comes behind it. */
-static void turns_give_way(struct kunit *test)
+CASE_WITH(turns_give_way, struct tx_bench *t, much_to_send(test, false, 1))
 {
-	struct tx_bench *t = much_to_send(test, false, 1);
 	struct weft_qp *qp = t->e->qp;
 	u64 sent;
 
@@ -65,13 +59,11 @@ static void wait_to_go(struct work_struct *work)
 static DECLARE_WORK(blocker, wait_to_go);
 
 /* Near its poster the worker sends little, and has another thread send the rest. */
-static void turns_near(struct kunit *test)
+CASE_WITH(turns_near, struct tx_bench *t, much_to_send(test, true, 3))
 {
-	struct workqueue_struct *blocked = alloc_ordered_workqueue("weft_kunit_blocked", 0);
-	struct tx_bench *t = much_to_send(test, true, 3);
+	struct workqueue_struct *blocked = must(test, alloc_ordered_workqueue("weft_blocked", 0));
 	struct weft_qp *qp = t->e->qp;
 
-	KUNIT_ASSERT_NOT_NULL(test, blocked);
 	reinit_completion(&go);
 	queue_work(blocked, &blocker);
 	swap(weft_workqueue, blocked);
@@ -123,12 +115,7 @@ static void turns_scarce(struct kunit *test)
 				    emss, kernel);
 		expect_done(test, t->e, 0x1000, IB_WC_SUCCESS);
 		if (!marked) {
-			const struct weft_ddp_hdr want = {
-				.opcode = WEFT_RDMAP_WRITE, .tagged = true, .stag = END_STAG,
-				.to = END_IOVA,
-			};
-
-			expect_message(test, t, want, t->e->memory, len);
+			expect_message(test, t, write_hdr(0, false), t->e->memory, len);
 			expect_end(test, t);
 			if (!large)
 				expect_segments(test, t, emss);
@@ -138,5 +125,4 @@ static void turns_scarce(struct kunit *test)
 	}
 }
 
-A_SUITE(tx_turns, fake, KUNIT_CASE(turns_give_way), KUNIT_CASE(turns_near),
-	KUNIT_CASE(turns_scarce));
+A_SUITE(tx_turns, fake, turns_give_way, turns_near, turns_scarce);

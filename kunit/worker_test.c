@@ -51,10 +51,8 @@ static struct bench *blocked_bench(struct kunit *test)
 	struct bench *b = setup(test, ORD);
 
 	queues = zeroed(test, sizeof(*queues));
-	queues->any = alloc_ordered_workqueue("weft_kunit_any", 0);
-	queues->near = alloc_ordered_workqueue("weft_kunit_near", 0);
-	KUNIT_ASSERT_NOT_NULL(test, queues->any);
-	KUNIT_ASSERT_NOT_NULL(test, queues->near);
+	queues->any = must(test, alloc_ordered_workqueue("weft_kunit_any", 0));
+	queues->near = must(test, alloc_ordered_workqueue("weft_kunit_near", 0));
 	init_completion(&queues->go);
 	init_completion(&queues->done);
 	INIT_WORK(&queues->blocks_any, wait_to_go);
@@ -78,10 +76,8 @@ static void expect_started(struct kunit *test, struct bench *b, bool near, const
 	KUNIT_EXPECT_EQ_MSG(test, cancel_work_sync(&b->engine.qp.worker.work), !near, "%s", by);
 }
 
-static void worker_start(struct kunit *test)
+CASE_WITH(worker_start, struct bench *b, blocked_bench(test))
 {
-	struct bench *b = blocked_bench(test);
-
 	weft_qp_kick(&b->engine.qp);
 	expect_started(test, b, true, "a thread of the end that asks");
 	b->engine.qp.initiator = false;
@@ -102,10 +98,8 @@ static void worker_start(struct kunit *test)
 }
 
 /* A program's queue pair has the one worker. */
-static void worker_of_program(struct kunit *test)
+CASE_WITH(worker_of_program, struct bench *b, setup(test, ORD))
 {
-	struct bench *b = setup(test, ORD);
-
 	KUNIT_EXPECT_NULL(test, b->engine.qp.consumer);
 	weft_baton_lock(&b->engine.qp.tx_lock); /* the worker leaves word */
 	weft_qp_kick(&b->engine.qp);
@@ -115,9 +109,8 @@ static void worker_of_program(struct kunit *test)
 }
 
 /* The worker takes no turn before the connection's lane, however much there is to send. */
-static void worker_behind_lane(struct kunit *test)
+CASE_WITH(worker_behind_lane, struct bench *b, blocked_bench(test))
 {
-	struct bench *b = blocked_bench(test);
 	struct weft_qp *qp = &b->engine.qp;
 
 	weft_baton_lock(&qp->tx_lock);
@@ -133,10 +126,8 @@ static void worker_behind_lane(struct kunit *test)
 }
 
 /* A queue pair is freed behind this, so that no item of its worker may be left on either queue. */
-static void worker_end(struct kunit *test)
+CASE_WITH(worker_end, struct bench *b, blocked_bench(test))
 {
-	struct bench *b = blocked_bench(test);
-
 	weft_qp_kick(&b->engine.qp);
 	b->engine.qp.initiator = false;
 	weft_qp_kick(&b->engine.qp);
@@ -178,10 +169,9 @@ static void watch_find(struct tracepoint *tp, void *data)
  * worker: a thread that could be preempted between the two would stop them. So both are done under
  * post_lock, by a post and by the timer that ends a wait for others.
  */
-static void worker_start_locked(struct kunit *test)
+CASE_WITH(worker_start_locked, struct bench *b, blocked_bench(test))
 {
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
-	struct bench *b = blocked_bench(test);
 	struct weft_wq_ctl *ctl = b->engine.qp.sq.mem;
 	struct watch watch = { .qp = &b->engine.qp };
 	const struct ib_send_wr *bad;
@@ -217,9 +207,8 @@ static void late_sender(struct work_struct *work)
 }
 
 /* Nothing is left that such a run has started. */
-static void worker_end_beside(struct kunit *test)
+CASE_WITH(worker_end_beside, struct bench *b, blocked_bench(test))
 {
-	struct bench *b = blocked_bench(test);
 	struct weft_qp *qp = &b->engine.qp;
 
 	qp->worker.work.func = late_sender;
@@ -232,10 +221,9 @@ static void worker_end_beside(struct kunit *test)
 }
 
 /* Posts that are held have a timer, which starts the worker. */
-static void worker_end_gathering(struct kunit *test)
+CASE_WITH(worker_end_gathering, struct bench *b, blocked_bench(test))
 {
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
-	struct bench *b = blocked_bench(test);
 	struct weft_gather *gather = &b->engine.qp.consumer->gather;
 	const struct ib_send_wr *bad;
 
@@ -251,6 +239,5 @@ static void worker_end_gathering(struct kunit *test)
 	hrtimer_cancel(&gather->timer); /* its memory goes */
 }
 
-A_SUITE(worker, bench, KUNIT_CASE(worker_start), KUNIT_CASE(worker_start_locked),
-	KUNIT_CASE(worker_of_program), KUNIT_CASE(worker_behind_lane), KUNIT_CASE(worker_end),
-	KUNIT_CASE(worker_end_beside), KUNIT_CASE(worker_end_gathering));
+A_SUITE(worker, bench, worker_start, worker_start_locked, worker_of_program, worker_behind_lane,
+	worker_end, worker_end_beside, worker_end_gathering);
