@@ -41,12 +41,10 @@ inline ibv_wc_opcode wc_opcode(uint32_t word) {
 inline unsigned int wc_flags(uint32_t word) {
   unsigned int flags = 0;
   if (WEFT_CQE_STATUS(word) == IBV_WC_SUCCESS) {
-    if ((WEFT_CQE_FLAGS(word) & WEFT_CQE_WITH_IMM) != 0) {
+    if ((WEFT_CQE_FLAGS(word) & WEFT_CQE_WITH_IMM) != 0)
       flags |= IBV_WC_WITH_IMM;
-    }
-    if ((WEFT_CQE_FLAGS(word) & WEFT_CQE_WITH_INV) != 0) {
+    if ((WEFT_CQE_FLAGS(word) & WEFT_CQE_WITH_INV) != 0)
       flags |= IBV_WC_WITH_INV;
-    }
   }
   return flags;
 }

@@ -88,9 +88,8 @@ constexpr PaddedOps kContextOps = {.known = {
 // Returns true if the module has libweft's interface. If not, prints one line that names the older
 // of the two and the remedy.
 bool module_matches(const char* device, uint32_t module_abi) {
-  if (module_abi == WEFT_ABI_VERSION) {
+  if (module_abi == WEFT_ABI_VERSION)
     return true;
-  }
   const bool old_module = module_abi < WEFT_ABI_VERSION;
   fprintf(
       stderr,
@@ -122,9 +121,8 @@ verbs_context* alloc_context(ibv_device* device, int cmd_fd, void* /*private_dat
   auto* context = static_cast<Context*>(_verbs_init_and_alloc_context(
       device, cmd_fd, sizeof(Context), reinterpret_cast<verbs_context*>(offsetof(Context, base)),
       WEFT_DRIVER_ID));
-  if (context == nullptr) {
+  if (context == nullptr)
     return nullptr;
-  }
   weft_ucontext_resp resp = {};
   int ret = weft_cmd_get_context(&context->base, &resp);
   if (ret == 0) {
@@ -156,9 +154,8 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
       offsetof(ibv_device_attr_ex, hca_core_clock) + sizeof(attr->hca_core_clock);
   uint64_t fw_ver = 0;
   const int ret = weft_cmd_query_device(context, input, attr, attr_size, &fw_ver);
-  if (ret != 0) {
+  if (ret != 0)
     return ret;
-  }
   // Three 16-bit numbers, as the kernel's query_device packs them.
   snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver), "%u.%u.%u",
            static_cast<unsigned>(fw_ver >> 32 & 0xffff),
@@ -178,15 +175,13 @@ int query_port(ibv_context* context, uint8_t port_num, ibv_port_attr* attr) {
 // the value can be held against a completion's timestamp. In a process of 32 bits they have no room
 // there: EOPNOTSUPP.
 int query_rt_values(ibv_context* /*context*/, ibv_values_ex* values) {
-  if ((values->comp_mask & ~uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0) {
+  if ((values->comp_mask & ~uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0)
     return EINVAL;
-  }
   if ((values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) != 0) {
     const int64_t now = read_clock_ns(kCompletionClock);
     using Ticks = decltype(values->raw_clock.tv_nsec);
-    if constexpr (sizeof(Ticks) < sizeof(now)) {
+    if constexpr (sizeof(Ticks) < sizeof(now))
       return EOPNOTSUPP;
-    }
     values->raw_clock = {.tv_sec = 0, .tv_nsec = static_cast<Ticks>(now)};
   }
   return 0;

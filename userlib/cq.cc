@@ -41,20 +41,17 @@ void translate(const weft_cqe& cqe, uint32_t word, ibv_wc* wc) {
 
 Cq* create(ibv_context* context, const ibv_cq_init_attr_ex& attr, bool single_threaded) {
   auto* cq = static_cast<Cq*>(calloc(1, sizeof(Cq)));
-  if (cq == nullptr) {
+  if (cq == nullptr)
     return nullptr;
-  }
   weft_create_cq_resp resp = {};
   int ret = weft_cmd_create_cq(context, &attr, &cq->base, &resp);
-  if (ret != 0) {
+  if (ret != 0)
     goto free_cq;
-  }
   ret = length_matches(cq->behind, context, "struct verbs_cq")
             ? cq->mapping.map(context->cmd_fd, resp.ring)
             : EPROTONOSUPPORT;
-  if (ret != 0) {
+  if (ret != 0)
     goto destroy;
-  }
   cq->lock.init(single_threaded);
   cq->ring.attach(cq->mapping.base(), resp.cqe);
   cq->qps = qps_of(context);
@@ -73,9 +70,8 @@ free_cq:
 void Cq::discard(uint32_t qp_num) {
   if (is_polled_here()) {
     ring.discard(qp_num);
-    if (current_qp == qp_num) {
+    if (current_qp == qp_num)
       current_qp = 0;
-    }
     return;
   }
   QueueGuard guard(lock);
@@ -120,9 +116,8 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   ibv_cq_init_attr_ex kernel_attr = *attr;
   kernel_attr.comp_mask = 0;
   Cq* cq = create(context, kernel_attr, single_threaded);
-  if (cq == nullptr) {
+  if (cq == nullptr)
     return nullptr;
-  }
   set_extended_poll(cq, attr->wc_flags);
   return &cq->base.cq_ex;
 }
@@ -134,19 +129,16 @@ int modify_cq(ibv_cq* ibv, ibv_modify_cq_attr* attr) {
 
 // The lock is held throughout, since nobody may poll or arm meanwhile.
 int resize_cq(ibv_cq* ibv, int cqe) {
-  if (cqe < 1) {
+  if (cqe < 1)
     return EINVAL;
-  }
   Cq* cq = Cq::of(ibv);
-  if (cq->is_polled_here()) {
+  if (cq->is_polled_here())
     return EBUSY;
-  }
   weft_create_cq_resp resp = {};
   QueueGuard guard(cq->lock);
   int ret = weft_cmd_resize_cq(ibv, cqe, &resp);
-  if (ret != 0) {
+  if (ret != 0)
     return ret;
-  }
   Mapping mapping = {};
   ret = mapping.map(ibv->context->cmd_fd, resp.ring);
   if (ret != 0) {
@@ -163,9 +155,8 @@ int resize_cq(ibv_cq* ibv, int cqe) {
 int destroy_cq(ibv_cq* ibv) {
   Cq* cq = Cq::of(ibv);
   const int ret = ibv_cmd_destroy_cq(ibv);
-  if (ret != 0) {
+  if (ret != 0)
     return ret;
-  }
   cq->mapping.unmap();
   free(cq);
   return 0;
@@ -182,19 +173,17 @@ int poll_cq(ibv_cq* ibv, int num_entries, ibv_wc* wc) {
   while (polled < num_entries) {
     uint32_t word = 0;
     const weft_cqe* cqe = cq->next(&word, &passed);
-    if (cqe == nullptr) {
+    if (cqe == nullptr)
       break;
-    }
     translate(*cqe, word, &wc[polled]);
     cq->ring.publish();
     cq->retire(wc[polled].qp_num, word);
     polled++;
   }
-  if (passed) {
+  if (passed)
     cq->ring.publish();
-  } else if (num_entries > 0 && cq->ring.overflown()) {
+  else if (num_entries > 0 && cq->ring.overflown())
     return -EOVERFLOW;
-  }
   return polled;
 }
 

@@ -55,23 +55,20 @@ inline const weft_cqe* Cq::next(uint32_t* word_out, bool* passed) {
   while (const weft_cqe* cqe = ring.peek(word_out)) {
     ring.take();
     *passed = true;
-    if (!CompletionRing::discarded(*word_out)) {
+    if (!CompletionRing::discarded(*word_out))
       return cqe;
-    }
   }
   return nullptr;
 }
 
 inline void Cq::retire(uint32_t qp_num, uint32_t polled_word) const {
   Qp* qp = qps->find(qp_num);
-  if (qp == nullptr) {
+  if (qp == nullptr)
     return;
-  }
-  if (WEFT_CQE_OPCODE(polled_word) >= WEFT_OP_RECV) {
+  if (WEFT_CQE_OPCODE(polled_word) >= WEFT_OP_RECV)
     qp->rq.retire();
-  } else {
+  else
     qp->sq.retire(WEFT_CQE_STATUS(polled_word) == IBV_WC_SUCCESS);
-  }
 }
 
 ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int comp_vector);

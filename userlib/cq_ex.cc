@@ -19,9 +19,8 @@ Cq* of(ibv_cq_ex* cq) {
 // Makes the next completion the current one. Returns true if there is one.
 bool advance(Cq* cq, bool* passed) {
   const weft_cqe* cqe = cq->next(&cq->word, passed);
-  if (cqe == nullptr) {
+  if (cqe == nullptr)
     return false;
-  }
   cq->current = cqe;
   cq->current_qp = cqe->qp_num;
   cq->base.cq_ex.wr_id = cqe->wr_id;
@@ -31,22 +30,19 @@ bool advance(Cq* cq, bool* passed) {
 
 int start_poll(ibv_cq_ex* ibv, ibv_poll_cq_attr* attr) {
   Cq* cq = of(ibv);
-  if (attr->comp_mask != 0) {
+  if (attr->comp_mask != 0)
     return EINVAL;
-  }
   bool passed = false;
   cq->lock.lock();
   if (advance(cq, &passed)) {
     __atomic_store_n(&cq->poller, pthread_self(), __ATOMIC_RELAXED);
-    if (cq->wallclock) {
+    if (cq->wallclock)
       cq->wallclock_offset = read_clock_ns(CLOCK_REALTIME) - read_clock_ns(kCompletionClock);
-    }
     return 0;
   }
   const int ret = !passed && cq->ring.overflown() ? EOVERFLOW : ENOENT;
-  if (passed) {
+  if (passed)
     cq->ring.publish();
-  }
   cq->lock.unlock();
   return ret;
 }
@@ -57,9 +53,8 @@ int next_poll(ibv_cq_ex* ibv) {
   const uint32_t word = cq->word;
   const uint32_t behind = cq->ring.position();
   bool passed = false;
-  if (!advance(cq, &passed)) {
+  if (!advance(cq, &passed))
     return ENOENT;
-  }
   cq->ring.publish(behind);
   cq->retire(qp_num, word);
   return 0;
@@ -137,9 +132,8 @@ void set_extended_poll(Cq* cq, uint64_t wc_flags) {
   ex->read_sl = read_nothing<uint8_t>;
   ex->read_dlid_path_bits = read_nothing<uint8_t>;
   // Fields that cost something are only for programs that asked for them.
-  if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0) {
+  if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0)
     ex->read_completion_ts = read_completion_ts;
-  }
   if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) != 0) {
     ex->read_completion_wallclock_ns = read_completion_wallclock_ns;
     cq->wallclock = true;

@@ -16,13 +16,11 @@ namespace {
 static_assert(std::is_trivially_default_constructible_v<Device>);
 
 verbs_device* alloc_device(verbs_sysfs_dev* sysfs) {
-  if (!description_matches(*sysfs)) {
+  if (!description_matches(*sysfs))
     return nullptr;
-  }
   auto* device = static_cast<Device*>(calloc(1, sizeof(Device)));
-  if (device == nullptr) {
+  if (device == nullptr)
     return nullptr;
-  }
   device->kernel_abi = sysfs->abi_ver;
   return &device->base;
 }
@@ -61,9 +59,8 @@ extern const verbs_device_ops kDeviceOps = {
 namespace {
 
 __attribute__((constructor)) void register_driver() {
-  if (rdma_core_matches()) {
+  if (rdma_core_matches())
     verbs_register_driver(&kDeviceOps);
-  }
 }
 
 }  // namespace

@@ -39,9 +39,8 @@ int ring_doorbell(Queue* queue, int (*doorbell)(Queue*), DoorbellError* kept) {
     wait_turn(turn);
     ret = doorbell(queue);
   }
-  if (ret != 0 && ret != EBUSY) {
+  if (ret != 0 && ret != EBUSY)
     kept->set(ret);
-  }
   return ret;
 }
 

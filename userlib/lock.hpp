@@ -24,13 +24,12 @@ __attribute__((noinline, cold)) inline void wait_turn(unsigned turn) {
   static constexpr unsigned kSpins = 200;
   static constexpr unsigned kYields = 20;
   static constexpr timespec kSleep = {.tv_sec = 0, .tv_nsec = 50000};
-  if (turn < kSpins) {
+  if (turn < kSpins)
     relax();
-  } else if (turn < kSpins + kYields) {
+  else if (turn < kSpins + kYields)
     sched_yield();
-  } else {
+  else
     nanosleep(&kSleep, nullptr);
-  }
 }
 
 // A queue's lock, on whose word threads spin. Each post and poll takes it, so it costs no
@@ -48,17 +47,14 @@ class QueueLock {
   }
 
   void lock() {
-    if (single_threaded_) {
+    if (single_threaded_)
       return;
-    }
-    if (__atomic_exchange_n(&held_, 1, __ATOMIC_ACQUIRE) != 0) {
+    if (__atomic_exchange_n(&held_, 1, __ATOMIC_ACQUIRE) != 0)
       contend();
-    }
   }
   void unlock() {
-    if (!single_threaded_) {
+    if (!single_threaded_)
       __atomic_store_n(&held_, 0, __ATOMIC_RELEASE);
-    }
   }
 
  private:
@@ -66,9 +62,8 @@ class QueueLock {
   __attribute__((noinline, cold)) void contend() {
     unsigned turn = 0;
     do {
-      while (__atomic_load_n(&held_, __ATOMIC_RELAXED) != 0) {
+      while (__atomic_load_n(&held_, __ATOMIC_RELAXED) != 0)
         wait_turn(turn++);
-      }
     } while (__atomic_exchange_n(&held_, 1, __ATOMIC_ACQUIRE) != 0);
   }
 

@@ -24,14 +24,12 @@ class Mapping {
   // Returns 0 or a positive errno value; ENOMEM if a process of 32 bits has no room for it.
   int map(int cmd_fd, const weft_mmap& where) {
     const auto length = static_cast<size_t>(where.length);
-    if (length != where.length) {
+    if (length != where.length)
       return ENOMEM;
-    }
     void* base = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, cmd_fd,
                       static_cast<off_t>(where.offset));
-    if (base == MAP_FAILED) {
+    if (base == MAP_FAILED)
       return errno;
-    }
     base_ = base;
     length_ = length;
     return 0;

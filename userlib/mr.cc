@@ -21,9 +21,8 @@ static_assert(offsetof(Mr, base) == 0);
 template <typename Issue>
 ibv_mr* make(ibv_pd* pd, Issue issue) {
   auto* mr = static_cast<Mr*>(calloc(1, sizeof(Mr)));
-  if (mr == nullptr) {
+  if (mr == nullptr)
     return nullptr;
-  }
   int ret = issue(&mr->base);
   if (ret == 0 && !length_matches(mr->behind, pd->context, "struct verbs_mr")) {
     ibv_cmd_dereg_mr(&mr->base);
@@ -60,9 +59,8 @@ ibv_mr* reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr) {
     errno = EOPNOTSUPP;
     return nullptr;
   }
-  if (given == kDmabuf) {
+  if (given == kDmabuf)
     return reg_dmabuf_mr(pd, attr->fd_offset, attr->length, attr->iova, attr->fd, attr->access);
-  }
   if ((given & ~uint64_t{IBV_REG_MR_MASK_IOVA}) != IBV_REG_MR_MASK_ADDR) {
     errno = EINVAL;
     return nullptr;
@@ -80,9 +78,8 @@ int rereg_mr(verbs_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int
 
 int dereg_mr(verbs_mr* mr) {
   const int ret = ibv_cmd_dereg_mr(mr);
-  if (ret == 0) {
+  if (ret == 0)
     free(mr);
-  }
   return ret;
 }
 

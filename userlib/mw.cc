@@ -10,9 +10,8 @@ namespace weft {
 
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
   auto* mw = static_cast<ibv_mw*>(calloc(1, sizeof(ibv_mw)));
-  if (mw == nullptr) {
+  if (mw == nullptr)
     return nullptr;
-  }
   const int ret = weft_cmd_alloc_mw(pd, type, mw);
   if (ret != 0) {
     free(mw);
@@ -24,9 +23,8 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
 
 int dealloc_mw(ibv_mw* mw) {
   const int ret = ibv_cmd_dealloc_mw(mw);
-  if (ret == 0) {
+  if (ret == 0)
     free(mw);
-  }
   return ret;
 }
 

@@ -30,9 +30,8 @@ bool in_use(const unsigned int* users) {
 
 ibv_pd* alloc_pd(ibv_context* context) {
   auto* pd = static_cast<Pd*>(calloc(1, sizeof(Pd)));
-  if (pd == nullptr) {
+  if (pd == nullptr)
     return nullptr;
-  }
   const int ret = weft_cmd_alloc_pd(context, &pd->base);
   if (ret != 0) {
     free(pd);
@@ -44,14 +43,12 @@ ibv_pd* alloc_pd(ibv_context* context) {
 
 int dealloc_pd(ibv_pd* ibv) {
   Pd* pd = Pd::of(ibv);
-  if (in_use(&pd->users)) {
+  if (in_use(&pd->users))
     return EBUSY;
-  }
   if (pd->pd != nullptr) {
     drop_user(&pd->pd->users);
-    if (pd->td != nullptr) {
+    if (pd->td != nullptr)
       drop_user(&pd->td->users);
-    }
   } else if (const int ret = ibv_cmd_dealloc_pd(ibv)) {
     return ret;
   }
@@ -74,9 +71,8 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
     return nullptr;
   }
   auto* parent = static_cast<Pd*>(calloc(1, sizeof(Pd)));
-  if (parent == nullptr) {
+  if (parent == nullptr)
     return nullptr;
-  }
   parent->base = {.context = context, .handle = attr->pd->handle};
   parent->pd = Pd::of(attr->pd);
   add_user(&parent->pd->users);
@@ -93,18 +89,16 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr) {
     return nullptr;
   }
   auto* td = static_cast<Td*>(calloc(1, sizeof(Td)));
-  if (td == nullptr) {
+  if (td == nullptr)
     return nullptr;
-  }
   td->base.context = context;
   return &td->base;
 }
 
 int dealloc_td(ibv_td* ibv) {
   Td* td = Td::of(ibv);
-  if (in_use(&td->users)) {
+  if (in_use(&td->users))
     return EBUSY;
-  }
   free(td);
   return 0;
 }

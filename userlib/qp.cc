@@ -20,55 +20,46 @@ static_assert(std::is_trivially_default_constructible_v<Qp>);
 
 int map_rings(Qp* qp, int cmd_fd, const weft_create_qp_resp& resp, const ibv_qp_cap& cap) {
   const int ret = qp->sq_mapping.map(cmd_fd, resp.sq);
-  if (ret != 0) {
+  if (ret != 0)
     return ret;
-  }
   qp->sq.attach(qp->sq_mapping.base(), resp.sq_blocks, cap.max_send_wr);
-  if (resp.rq.length == 0) {
+  if (resp.rq.length == 0)
     return 0;
-  }
-  if (const int rq_ret = qp->rq_mapping.map(cmd_fd, resp.rq)) {
+  if (const int rq_ret = qp->rq_mapping.map(cmd_fd, resp.rq))
     return rq_ret;
-  }
   qp->rq.attach(qp->rq_mapping.base(), resp.rq_entries, resp.rq_max_sge, cap.max_recv_wr, false);
   return 0;
 }
 
 void discard_completions(ibv_qp* qp) {
-  if (qp->send_cq != nullptr) {
+  if (qp->send_cq != nullptr)
     Cq::of(qp->send_cq)->discard(qp->qp_num);
-  }
-  if (qp->recv_cq != nullptr && qp->recv_cq != qp->send_cq) {
+  if (qp->recv_cq != nullptr && qp->recv_cq != qp->send_cq)
     Cq::of(qp->recv_cq)->discard(qp->qp_num);
-  }
 }
 
 // attr->cap gets the granted capacities.
 Qp* create(ibv_qp_init_attr_ex* attr) {
   auto* qp = static_cast<Qp*>(calloc(1, sizeof(Qp)));
-  if (qp == nullptr) {
+  if (qp == nullptr)
     return nullptr;
-  }
   weft_create_qp_resp resp = {};
   int ret = weft_cmd_create_qp(&qp->base, attr, &resp);
-  if (ret != 0) {
+  if (ret != 0)
     goto free_qp;
-  }
   ret = length_matches(qp->behind, attr->pd->context, "struct verbs_qp")
             ? map_rings(qp, attr->pd->context->cmd_fd, resp, attr->cap)
             : EPROTONOSUPPORT;
-  if (ret != 0) {
+  if (ret != 0)
     goto destroy;
-  }
   qp->max_send_sge = attr->cap.max_send_sge;
   qp->max_recv_sge = attr->cap.max_recv_sge;
   qp->max_inline = attr->cap.max_inline_data;
   qp->sq_sig_all = attr->sq_sig_all != 0;
   qp->sq_lock.init(Pd::of(attr->pd)->single_threaded());
   qp->rq_lock.init(Pd::of(attr->pd)->single_threaded());
-  if (qps_of(attr->pd->context)->add(qp->base.qp.qp_num, qp)) {
+  if (qps_of(attr->pd->context)->add(qp->base.qp.qp_num, qp))
     return qp;
-  }
   ret = ENOMEM;
 
 destroy:
@@ -95,9 +86,8 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   attr_ex.comp_mask = IBV_QP_INIT_ATTR_PD;
   attr_ex.pd = pd;
   Qp* qp = create(&attr_ex);
-  if (qp == nullptr) {
+  if (qp == nullptr)
     return nullptr;
-  }
   attr->cap = attr_ex.cap;
   return &qp->base.qp;
 }
@@ -118,12 +108,10 @@ ibv_qp* create_qp_ex(ibv_context* /*context*/, ibv_qp_init_attr_ex* attr) {
   ibv_qp_init_attr_ex kernel_attr = *attr;
   kernel_attr.comp_mask = IBV_QP_INIT_ATTR_PD;
   Qp* qp = create(&kernel_attr);
-  if (qp == nullptr) {
+  if (qp == nullptr)
     return nullptr;
-  }
-  if (extended) {
+  if (extended)
     set_wr_ops(qp);
-  }
   attr->cap = kernel_attr.cap;
   return &qp->base.qp;
 }
@@ -134,9 +122,8 @@ ibv_qp* create_qp_ex(ibv_context* /*context*/, ibv_qp_init_attr_ex* attr) {
 int destroy_qp(ibv_qp* ibv) {
   Qp* qp = Qp::of(ibv);
   const int ret = ibv_cmd_destroy_qp(ibv);
-  if (ret != 0) {
+  if (ret != 0)
     return ret;
-  }
   discard_completions(ibv);
   qps_of(ibv->context)->remove(ibv->qp_num);
   qp->sq_mapping.unmap();
@@ -148,9 +135,8 @@ int destroy_qp(ibv_qp* ibv) {
 int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   Qp* qp = Qp::of(ibv);
   const int ret = weft_cmd_modify_qp(ibv, attr, attr_mask);
-  if (ret != 0) {
+  if (ret != 0)
     return ret;
-  }
   if ((attr_mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_RESET) {
     // All that was queued is gone, with its completions, which count nothing any more.
     discard_completions(ibv);

@@ -30,9 +30,8 @@ class QpTable {
     Leaf*& leaf = leaves_[top(number)];
     if (leaf == nullptr) {
       auto* made = static_cast<Leaf*>(calloc(1, sizeof(Leaf)));
-      if (made == nullptr) {
+      if (made == nullptr)
         return false;
-      }
       __atomic_store_n(&leaf, made, __ATOMIC_RELEASE);
     }
     leaf->used++;

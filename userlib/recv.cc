@@ -21,19 +21,17 @@ int push_receives(RecvRing* ring, QueueLock* lock, uint32_t max_sge, ibv_recv_wr
   int ret = 0;
   QueueGuard guard(*lock);
   for (; wr != nullptr; wr = wr->next) {
-    if (wr->num_sge < 0 || static_cast<uint32_t>(wr->num_sge) > max_sge) {
+    if (wr->num_sge < 0 || static_cast<uint32_t>(wr->num_sge) > max_sge)
       ret = EINVAL;
-    } else if (!ring->push(wr->wr_id, wr->sg_list, static_cast<uint32_t>(wr->num_sge))) {
+    else if (!ring->push(wr->wr_id, wr->sg_list, static_cast<uint32_t>(wr->num_sge)))
       ret = ENOMEM;
-    }
     if (ret != 0) {
       *bad_wr = wr;
       break;
     }
   }
-  if (wr != first) {
+  if (wr != first)
     ring->publish();
-  }
   return ret;
 }
 
@@ -45,9 +43,8 @@ int post(RecvRing* ring, QueueLock* lock, uint32_t max_sge, Queue* queue, int (*
          DoorbellError* kept, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
   ibv_recv_wr* bad = nullptr;
   const int ret = push_receives(ring, lock, max_sge, wr, &bad);
-  if (ret != 0) {
+  if (ret != 0)
     *bad_wr = bad;
-  }
   if (bad != wr && ring->need_doorbell()) {
     const int refused = ring_doorbell(queue, doorbell, kept);
     if (refused != 0) {
@@ -64,9 +61,8 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
   Qp* qp = Qp::of(ibv);
   int ret = qp->doorbell_error.get();
   // With a shared receive queue there is nothing to post to.
-  if (ret == 0 && (qp->rq_mapping.base() == nullptr || qp->sq.qp_state() == IBV_QPS_RESET)) {
+  if (ret == 0 && (qp->rq_mapping.base() == nullptr || qp->sq.qp_state() == IBV_QPS_RESET))
     ret = EINVAL;
-  }
   if (ret != 0) {
     *bad_wr = wr;
     return ret;

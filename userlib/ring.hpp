@@ -114,11 +114,10 @@ concept GatherElement = sizeof(Sge) == sizeof(weft_sge) &&
 // A piece of inline payload, by its address in this process.
 template <typename Piece>
 const void* address_of(const Piece& piece) {
-  if constexpr (std::is_pointer_v<decltype(piece.addr)>) {
+  if constexpr (std::is_pointer_v<decltype(piece.addr)>)
     return piece.addr;
-  } else {
+  else
     return reinterpret_cast<const void*>(static_cast<uintptr_t>(piece.addr));
-  }
 }
 
 class SendRing : public WorkRing {
@@ -169,9 +168,8 @@ class SendRing : public WorkRing {
   bool push(const weft_sq_wr& wr, const Sge* sges, uint32_t num_sge) {
     assert(num_sge <= WEFT_MAX_SGE);
     const uint32_t blocks = weft_sq_blocks_for_sge(num_sge);
-    if (!takes(blocks)) {
+    if (!takes(blocks))
       return false;
-    }
     weft_sq_wr head = wr;
     head.num_blocks = static_cast<uint8_t>(blocks);
     head.num_sge = static_cast<uint8_t>(num_sge);
@@ -191,9 +189,8 @@ class SendRing : public WorkRing {
   // SGE, or one that has no payload.
   bool push_block(const weft_sq_wr& wr, uint32_t num_sge) {
     assert(num_sge <= 1);
-    if (!takes(1)) {
+    if (!takes(1))
       return false;
-    }
     weft_sq_wr head = wr;
     head.num_blocks = 1;
     head.num_sge = static_cast<uint8_t>(num_sge);
@@ -217,9 +214,8 @@ class SendRing : public WorkRing {
   bool push_inline(const weft_sq_wr& wr, const Piece* pieces, size_t num_pieces, uint32_t bytes) {
     assert(bytes <= WEFT_MAX_INLINE);
     const uint32_t blocks = weft_sq_blocks_for_inline(bytes);
-    if (!takes(blocks)) {
+    if (!takes(blocks))
       return false;
-    }
     auto* head = reinterpret_cast<weft_sq_wr*>(slot(producer_));
     memcpy(head, &wr, WEFT_SQ_SGE_OFFSET);
     head->flags = static_cast<uint8_t>(wr.flags | WEFT_WR_INLINE);
@@ -239,9 +235,8 @@ class SendRing : public WorkRing {
   // Returns true if there is room for a work request of this many blocks. Looks at the kernel's
   // index and the poller's count only if those last known leave too little room.
   bool takes(uint32_t blocks) {
-    if (fits(blocks)) {
+    if (fits(blocks))
       return true;
-    }
     look();
     return fits(blocks);
   }
@@ -268,9 +263,8 @@ class SendRing : public WorkRing {
   // Copies to `offset` bytes past the start of the work request being written,
   // wrapping at the end of the ring.
   void copy_in(uint32_t offset, const void* from, size_t bytes) {
-    if (bytes == 0) {
+    if (bytes == 0)
       return;
-    }
     const size_t ring_bytes = static_cast<size_t>(slots()) * WEFT_SQ_BLOCK;
     const size_t at =
         (static_cast<size_t>(producer_ & mask_) * WEFT_SQ_BLOCK + offset) & (ring_bytes - 1);
@@ -301,9 +295,8 @@ class RecvRing : public WorkRing {
   // Writes one receive work request, visible after publish(). Returns true if there is room.
   template <GatherElement Sge>
   bool push(uint64_t wr_id, const Sge* sges, uint32_t num_sge) {
-    if (!takes_one()) {
+    if (!takes_one())
       return false;
-    }
     const weft_rq_wr head = {.wr_id = wr_id, .num_sge = num_sge, .reserved = 0};
     uint8_t* entry = slot(producer_);
     memcpy(entry, &head, sizeof(head));
@@ -318,9 +311,8 @@ class RecvRing : public WorkRing {
 
  private:
   bool takes_one() {
-    if (producer_ - consumer_ < max_wr_) {
+    if (producer_ - consumer_ < max_wr_)
       return true;
-    }
     consumer_ = load_acquire(shared_ ? control_->consumer : polled_);
     return producer_ - consumer_ < max_wr_;
   }
@@ -391,9 +383,8 @@ class CompletionRing {
   void discard(uint32_t qp_num) {
     uint32_t word = 0;
     for (uint32_t index = consumer_; weft_cqe* entry = at(index, &word); index++) {
-      if (entry->qp_num == qp_num) {
+      if (entry->qp_num == qp_num)
         store_release(entry->word, WEFT_CQE_WORD(WEFT_CQE_FLAGS(word), 0, 0));
-      }
     }
   }
 
@@ -410,9 +401,8 @@ class CompletionRing {
     const uint32_t value = load_acquire(entry->word);
     // The phase bit is 1 on even passes over the ring and 0 on odd ones.
     const uint32_t phase = (index & (mask_ + 1)) == 0 ? WEFT_CQE_PHASE : 0;
-    if ((value & WEFT_CQE_PHASE) != phase) {
+    if ((value & WEFT_CQE_PHASE) != phase)
       return nullptr;
-    }
     *word = value;
     return entry;
   }

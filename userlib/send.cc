@@ -20,9 +20,8 @@ namespace {
 // Bytes of the gather list, or more than `limit` if it is longer than that.
 uint64_t gather_length(const ibv_sge* sges, int num_sge, uint64_t limit) {
   uint64_t bytes = 0;
-  for (int i = 0; i < num_sge && bytes <= limit; i++) {
+  for (int i = 0; i < num_sge && bytes <= limit; i++)
     bytes += sges[i].length;
-  }
   return bytes;
 }
 
@@ -31,29 +30,25 @@ int push_block(Qp* qp, const weft_sq_wr& head, uint32_t num_sge) {
 }
 
 int push_payload(Qp* qp, const weft_sq_wr& head, const ibv_send_wr& wr) {
-  if (wr.num_sge < 0) {
+  if (wr.num_sge < 0)
     return EINVAL;
-  }
   const auto num_sge = static_cast<uint32_t>(wr.num_sge);
   if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
     // A read has nothing to send. The list may have any number of pieces: they
     // end up as one.
     const uint64_t bytes = gather_length(wr.sg_list, wr.num_sge, qp->max_inline);
-    if (head.opcode == WEFT_OP_READ || bytes > qp->max_inline) {
+    if (head.opcode == WEFT_OP_READ || bytes > qp->max_inline)
       return EINVAL;
-    }
     return qp->sq.push_inline(head, wr.sg_list, num_sge, static_cast<uint32_t>(bytes)) ? 0 : ENOMEM;
   }
-  if (num_sge > qp->max_send_sge) {
+  if (num_sge > qp->max_send_sge)
     return EINVAL;
-  }
   return qp->sq.push(head, wr.sg_list, num_sge) ? 0 : ENOMEM;
 }
 
 int push_atomic(Qp* qp, weft_sq_wr* head, const ibv_send_wr& wr) {
-  if (wr.num_sge != 1 || (wr.send_flags & IBV_SEND_INLINE) != 0) {
+  if (wr.num_sge != 1 || (wr.send_flags & IBV_SEND_INLINE) != 0)
     return EINVAL;
-  }
   const ibv_sge& result = wr.sg_list[0];
   head->remote_addr = wr.wr.atomic.remote_addr;
   head->rkey = wr.wr.atomic.rkey;
@@ -109,9 +104,8 @@ int push_send(Qp* qp, const ibv_send_wr& wr) {
       head.ex = wr.invalidate_rkey;
       return push_block(qp, head, 0);
     case IBV_WR_BIND_MW:
-      if (const int refusal = bind_refusal(wr.bind_mw.mw, wr.bind_mw.bind_info)) {
+      if (const int refusal = bind_refusal(wr.bind_mw.mw, wr.bind_mw.bind_info))
         return refusal;
-      }
       head.opcode = WEFT_OP_BIND_MW;
       fill_bind(&head, wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info);
       return push_block(qp, head, 0);
@@ -119,9 +113,8 @@ int push_send(Qp* qp, const ibv_send_wr& wr) {
       return EINVAL;
   }
   if (extended) {
-    if (const int refusal = extended_refusal(qp)) {
+    if (const int refusal = extended_refusal(qp))
       return refusal;
-    }
   }
   return push_payload(qp, head, wr);
 }
@@ -129,9 +122,8 @@ int push_send(Qp* qp, const ibv_send_wr& wr) {
 }  // namespace
 
 int start_sending(Qp* qp) {
-  if (!qp->sq.need_doorbell()) {
+  if (!qp->sq.need_doorbell())
     return 0;
-  }
   return ring_doorbell(&qp->base.qp, weft_cmd_send_doorbell, &qp->doorbell_error);
 }
 
@@ -152,9 +144,8 @@ int post_send(ibv_qp* ibv, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
         break;
       }
     }
-    if (wr != first) {
+    if (wr != first)
       qp->sq.publish();
-    }
   }
   if (wr != first) {
     const int refused = start_sending(qp);
@@ -170,12 +161,10 @@ int post_send(ibv_qp* ibv, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
 // the user's to read in the window. Such a window cannot be zero-based.
 int bind_mw(ibv_qp* ibv, ibv_mw* mw, ibv_mw_bind* bind) {
   Qp* qp = Qp::of(ibv);
-  if (const int refusal = post_refusal(qp)) {
+  if (const int refusal = post_refusal(qp))
     return refusal;
-  }
-  if ((bind->bind_info.mw_access_flags & (~kWindowAccess | IBV_ACCESS_ZERO_BASED)) != 0) {
+  if ((bind->bind_info.mw_access_flags & (~kWindowAccess | IBV_ACCESS_ZERO_BASED)) != 0)
     return EINVAL;
-  }
   const uint32_t rkey = ibv_inc_rkey(mw->rkey);
   weft_sq_wr head = {};
   head.wr_id = bind->wr_id;
@@ -184,15 +173,13 @@ int bind_mw(ibv_qp* ibv, ibv_mw* mw, ibv_mw_bind* bind) {
   fill_bind(&head, mw, rkey, bind->bind_info);
   {
     QueueGuard guard(qp->sq_lock);
-    if (const int refusal = push_block(qp, head, 0)) {
+    if (const int refusal = push_block(qp, head, 0))
       return refusal;
-    }
     qp->sq.publish();
   }
   const int refused = start_sending(qp);
-  if (refused == 0) {
+  if (refused == 0)
     mw->rkey = rkey;
-  }
   return refused;
 }
 

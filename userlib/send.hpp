@@ -42,15 +42,12 @@ inline int extended_refusal(const Qp* qp) {
 
 inline uint8_t wr_flags(unsigned int send_flags, bool sig_all) {
   unsigned int flags = 0;
-  if (sig_all || (send_flags & IBV_SEND_SIGNALED) != 0) {
+  if (sig_all || (send_flags & IBV_SEND_SIGNALED) != 0)
     flags |= WEFT_WR_SIGNALED;
-  }
-  if ((send_flags & IBV_SEND_SOLICITED) != 0) {
+  if ((send_flags & IBV_SEND_SOLICITED) != 0)
     flags |= WEFT_WR_SOLICITED;
-  }
-  if ((send_flags & IBV_SEND_FENCE) != 0) {
+  if ((send_flags & IBV_SEND_FENCE) != 0)
     flags |= WEFT_WR_FENCE;
-  }
   return static_cast<uint8_t>(flags);
 }
 

@@ -18,18 +18,15 @@ static_assert(std::is_trivially_default_constructible_v<Srq>);
 
 ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
   auto* srq = static_cast<Srq*>(calloc(1, sizeof(Srq)));
-  if (srq == nullptr) {
+  if (srq == nullptr)
     return nullptr;
-  }
   weft_create_srq_resp resp = {};
   int ret = weft_cmd_create_srq(pd, &srq->base, attr, &resp);
-  if (ret != 0) {
+  if (ret != 0)
     goto free_srq;
-  }
   ret = srq->mapping.map(pd->context->cmd_fd, resp.ring);
-  if (ret != 0) {
+  if (ret != 0)
     goto destroy;
-  }
   srq->ring.attach(srq->mapping.base(), resp.entries, resp.max_sge, attr->attr.max_wr, true);
   srq->max_sge = resp.max_sge;
   srq->lock.init(Pd::of(pd)->single_threaded());
@@ -54,9 +51,8 @@ int query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
 int destroy_srq(ibv_srq* ibv) {
   Srq* srq = Srq::of(ibv);
   const int ret = ibv_cmd_destroy_srq(ibv);
-  if (ret != 0) {
+  if (ret != 0)
     return ret;
-  }
   srq->mapping.unmap();
   free(srq);
   return 0;

@@ -30,15 +30,13 @@ namespace {
 unsigned long release_of(const char* path) {
   static const char kName[] = "/libibverbs.so.";
   const char* name = strrchr(path, '/');
-  if (name == nullptr || strncmp(name, kName, sizeof(kName) - 1) != 0) {
+  if (name == nullptr || strncmp(name, kName, sizeof(kName) - 1) != 0)
     return 0;
-  }
   const char* at = name + sizeof(kName) - 1;
   for (int skip = 0; skip < 2; skip++) {  // the soname's number, the public ABI's
     at = strchr(at, '.');
-    if (at == nullptr) {
+    if (at == nullptr)
       return 0;
-    }
     at++;
   }
   return strtoul(at, nullptr, 10);
@@ -53,9 +51,8 @@ constexpr char kRemedy[] =
 // Is there a Weft device on this machine? Its settings are below its name in sysfs.
 bool device_is_here() {
   DIR* devices = opendir("/sys/class/infiniband");
-  if (devices == nullptr) {
+  if (devices == nullptr)
     return false;
-  }
   bool found = false;
   while (const dirent* entry = readdir(devices)) {
     char settings[sizeof(entry->d_name) + sizeof("/weft/crc")];
@@ -72,9 +69,8 @@ bool device_is_here() {
 // Every program that uses verbs loads every plugin. So one that can't be used says nothing
 // on a machine without a Weft device.
 __attribute__((format(printf, 1, 2))) void complain(const char* format, ...) {
-  if (getenv("IBV_SHOW_WARNINGS") == nullptr && !device_is_here()) {
+  if (getenv("IBV_SHOW_WARNINGS") == nullptr && !device_is_here())
     return;
-  }
   va_list arguments;
   va_start(arguments, format);
   vfprintf(stderr, format, arguments);

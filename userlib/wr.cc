@@ -26,11 +26,10 @@ bool is_atomic(uint8_t opcode) {
 // Notes the outcome of a work request.
 void note(Qp* qp, int error) {
   qp->building.waiting = false;
-  if (error != 0) {
+  if (error != 0)
     qp->building.error = error;
-  } else {
+  else
     qp->building.count++;
-  }
 }
 
 void push_sges(Qp* qp, const ibv_sge* sges, size_t num_sge) {
@@ -49,17 +48,15 @@ void push_sges(Qp* qp, const ibv_sge* sges, size_t num_sge) {
 // An operation without data (before the next one, or at the end) is a message of
 // length zero.
 void finish_waiting(Qp* qp) {
-  if (qp->building.waiting) {
+  if (qp->building.waiting)
     push_sges(qp, nullptr, 0);
-  }
 }
 
 // Begins a work request. nullptr: something is wrong already.
 weft_sq_wr* begin(Qp* qp, uint8_t opcode) {
   finish_waiting(qp);
-  if (qp->building.error != 0) {
+  if (qp->building.error != 0)
     return nullptr;
-  }
   weft_sq_wr* head = &qp->building.head;
   *head = {};
   head->wr_id = qp->base.qp_ex.wr_id;
@@ -85,15 +82,13 @@ void wr_send(ibv_qp_ex* ex) {
 }
 
 void wr_send_imm(ibv_qp_ex* ex, __be32 imm_data) {
-  if (weft_sq_wr* head = begin_extended(of(ex), WEFT_OP_SEND_IMM)) {
+  if (weft_sq_wr* head = begin_extended(of(ex), WEFT_OP_SEND_IMM))
     head->ex = imm_data;
-  }
 }
 
 void wr_send_inv(ibv_qp_ex* ex, uint32_t invalidate_rkey) {
-  if (weft_sq_wr* head = begin(of(ex), WEFT_OP_SEND_INV)) {
+  if (weft_sq_wr* head = begin(of(ex), WEFT_OP_SEND_INV))
     head->ex = invalidate_rkey;
-  }
 }
 
 void wr_rdma_write(ibv_qp_ex* ex, uint32_t rkey, uint64_t remote_addr) {
@@ -158,17 +153,15 @@ void wr_bind_mw(ibv_qp_ex* ex, ibv_mw* mw, uint32_t rkey, const ibv_mw_bind_info
 
 // Is there an operation that data can be given to? If not, that is the mistake.
 bool takes_data(Qp* qp) {
-  if (!qp->building.waiting && qp->building.error == 0) {
+  if (!qp->building.waiting && qp->building.error == 0)
     qp->building.error = EINVAL;
-  }
   return qp->building.waiting;
 }
 
 void wr_set_sge_list(ibv_qp_ex* ex, size_t num_sge, const ibv_sge* sg_list) {
   Qp* qp = of(ex);
-  if (takes_data(qp)) {
+  if (takes_data(qp))
     push_sges(qp, sg_list, num_sge);
-  }
 }
 
 void wr_set_sge(ibv_qp_ex* ex, uint32_t lkey, uint64_t addr, uint32_t length) {
@@ -178,9 +171,8 @@ void wr_set_sge(ibv_qp_ex* ex, uint32_t lkey, uint64_t addr, uint32_t length) {
 
 void wr_set_inline_data_list(ibv_qp_ex* ex, size_t num_buf, const ibv_data_buf* buf_list) {
   Qp* qp = of(ex);
-  if (!takes_data(qp)) {
+  if (!takes_data(qp))
     return;
-  }
   const weft_sq_wr& head = qp->building.head;
   size_t bytes = 0;
   for (size_t i = 0; i < num_buf; i++) {
@@ -218,13 +210,11 @@ int wr_complete(ibv_qp_ex* ex) {
   Qp* qp = of(ex);
   finish_waiting(qp);
   const int error = qp->building.error;
-  if (error != 0) {
+  if (error != 0)
     qp->sq.rewind(qp->building.start, qp->building.count);
-  }
   const bool posted = qp->sq.position() != qp->building.start;
-  if (posted) {
+  if (posted)
     qp->sq.publish();
-  }
   qp->sq_lock.unlock();
   return posted ? start_sending(qp) : error;
 }

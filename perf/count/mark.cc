@@ -29,9 +29,8 @@ long long sectors_of(int fd) {
   long long reads = 0;
   long long writes = 0;
 
-  if (len <= 0) {
+  if (len <= 0)
     return -1;
-  }
   text[len] = '\0';
   return sscanf(text, "%*s %*s %lld %*s %*s %*s %lld", &reads, &writes) == 2 ? reads + writes : -1;
 }
@@ -73,16 +72,13 @@ int main(int argc, char** argv) {
     perror(argv[2]);
     return 1;
   }
-  if (until) {
+  if (until)
     return count_sectors(fd, atoll(argv[3]));
-  }
-  if (which == "begin") {
+  if (which == "begin")
     rdma::perf::mark_begin();
-  }
   len = read_whole(fd, text, sizeof(text));
-  if (which == "end") {
+  if (which == "end")
     rdma::perf::mark_end();
-  }
   if (len < 0 || fwrite(text, 1, len, stdout) != static_cast<size_t>(len)) {
     perror("mark");
     return 1;

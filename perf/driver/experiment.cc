@@ -53,9 +53,8 @@ Control Control::connect(const std::string& address, std::uint16_t port) {
     try {
       return Control(connect_to({address, port}));
     } catch (const Failure&) {
-      if (attempt == kAttempts) {
+      if (attempt == kAttempts)
         throw;
-      }
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
@@ -63,17 +62,15 @@ Control Control::connect(const std::string& address, std::uint16_t port) {
 
 void Control::send(const std::string& line) const {
   const std::string text = line + "\n";
-  if (::send(socket_.number(), text.data(), text.size(), MSG_NOSIGNAL) != std::ssize(text)) {
+  if (::send(socket_.number(), text.data(), text.size(), MSG_NOSIGNAL) != std::ssize(text))
     fail_errno("telling the peer");
-  }
 }
 
 std::string Control::receive() const {
   std::string line;
   for (char byte = 0; recv(socket_.number(), &byte, 1, 0) == 1; line += byte) {
-    if (byte == '\n') {
+    if (byte == '\n')
       return line;
-    }
   }
   return {};
 }
@@ -95,9 +92,8 @@ namespace {
 // Clients that shall begin at once, and end at once, all wait here: they have nothing left to set
 // up, and none takes anything down while others are measured.
 void await_others(const std::string& fifo) {
-  if (!fifo.empty() && !Descriptor(open(fifo.c_str(), O_RDONLY | O_CLOEXEC))) {
+  if (!fifo.empty() && !Descriptor(open(fifo.c_str(), O_RDONLY | O_CLOEXEC)))
     fail_errno(fifo);
-  }
 }
 
 }  // namespace
@@ -132,9 +128,8 @@ void serve_case(const Server& server, const std::function<void(Transport&)>& ser
 Record result_of(const Settings& settings) {
   Record result;
   result.add("experiment", settings.experiment);
-  if (!settings.pattern.empty()) {
+  if (!settings.pattern.empty())
     result.add("pattern", settings.pattern);
-  }
   return result.add("carrier", to_string(settings.carrier))
       .add("mode", to_string(settings.mode))
       .add("op", settings.carrier == Carrier::kTcp ? "stream" : to_string(settings.operation))

@@ -34,9 +34,8 @@ void await_ping(Transport& transport, const Settings& settings, unsigned round) 
     if (settings.mode == Mode::kEvent) {
       transport.await_notices(0, round);
     } else {
-      while (last_byte(transport, settings) != static_cast<unsigned char>(round)) {
+      while (last_byte(transport, settings) != static_cast<unsigned char>(round))
         transport.progress(Until::kAny, true);
-      }
     }
   } else {
     transport.await_received(0, round);
@@ -75,9 +74,8 @@ void latency_client(Client& client) {
     Samples samples(settings.count);
     run_case(client, [&](Transport& transport) {
       for (unsigned round = 1; round <= kWarmUp + settings.count; round++) {
-        if (round == kWarmUp + 1) {
+        if (round == kWarmUp + 1)
           mark_begin();
-        }
         const Clock::time_point begin = Clock::now();
         if (reads(settings)) {
           transport.post(0, Operation::kRead, 0, size);
@@ -86,14 +84,12 @@ void latency_client(Client& client) {
           ping(transport, settings, round);
           await_ping(transport, settings, round);
         }
-        if (round > kWarmUp) {
+        if (round > kWarmUp)
           samples.add(Clock::now() - begin);
-        }
       }
       mark_end();
-      if (reads(settings)) {
+      if (reads(settings))
         transport.notify(0);
-      }
     });
     // A read is a round trip of its own.
     const double trips = reads(settings) ? 1 : 2;

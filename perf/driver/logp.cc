@@ -41,15 +41,13 @@ void logp_client(Client& client) {
         const Clock::time_point waiting = Clock::now();
         transport.await_received(round);
         const Clock::time_point done = Clock::now();
-        if (round <= kWarmUp) {
+        if (round <= kWarmUp)
           continue;
-        }
         send.add(posted - begin);
-        if (late) {
+        if (late)
           receive.add(done - waiting);
-        } else {
+        else
           trip.add(done - begin);
-        }
       }
     });
     constexpr std::size_t kVolume = 16U << 20;

@@ -28,11 +28,10 @@ void exchange(Transport& transport, const Settings& settings, std::uint64_t step
   transport.post(0, Operation::kSend, 0, settings.size);
   compute(steps);
   ++*round;
-  if (settings.carrier == Carrier::kTcp) {
+  if (settings.carrier == Carrier::kTcp)
     transport.await_received(*round);
-  } else {
+  else
     transport.await_notices(0, *round);
-  }
 }
 
 // Steps that take this long.
@@ -53,11 +52,10 @@ void overlap_server(const Server& server) {
       transport.await_received(i);
       transport.await_room(0);
       // A TCP answer must have the size of a message.
-      if (server.settings.carrier == Carrier::kTcp) {
+      if (server.settings.carrier == Carrier::kTcp)
         transport.post(0, Operation::kSend, 0, server.settings.size);
-      } else {
+      else
         transport.notify(0);
-      }
     }
   });
 }
@@ -71,18 +69,15 @@ void overlap_client(Client& client) {
     Samples together(settings.count);
     run_case(client, [&](Transport& transport) {
       unsigned round = 0;
-      for (unsigned i = 0; i < settings.count; i++) {
+      for (unsigned i = 0; i < settings.count; i++)
         communication.time([&] { exchange(transport, settings, 0, &round); });
-      }
       const auto target = std::chrono::duration_cast<Clock::duration>(
           std::chrono::duration<double, std::micro>(communication.median()));
       const std::uint64_t steps = calibrate(target);
-      for (unsigned i = 0; i < settings.count; i++) {
+      for (unsigned i = 0; i < settings.count; i++)
         computing.time([&] { compute(steps); });
-      }
-      for (unsigned i = 0; i < settings.count; i++) {
+      for (unsigned i = 0; i < settings.count; i++)
         together.time([&] { exchange(transport, settings, steps, &round); });
-      }
     });
     const double shorter = std::min(communication.median(), computing.median());
     const double hidden = communication.median() + computing.median() - together.median();

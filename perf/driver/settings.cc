@@ -55,9 +55,8 @@ template <typename Number>
 Number read_list(std::vector<Number>& values, const std::string& text, const std::string& name) {
   values.clear();
   std::istringstream stream(text);
-  for (std::string item; std::getline(stream, item, ',');) {
+  for (std::string item; std::getline(stream, item, ',');)
     read(values.emplace_back(), item, name);
-  }
   require(!values.empty(), name + " takes at least one number");
   return values.front();
 }
@@ -91,11 +90,10 @@ std::string Settings::line() const {
   std::ostringstream out;
   each(*this, [&](const char* name, const auto& field) {
     out << name << '=';
-    if constexpr (std::is_enum_v<std::decay_t<decltype(field)>>) {
+    if constexpr (std::is_enum_v<std::decay_t<decltype(field)>>)
       out << to_string(field) << ' ';
-    } else {
+    else
       out << field << ' ';
-    }
   });
   return out.str();
 }
@@ -103,9 +101,8 @@ std::string Settings::line() const {
 Settings Settings::parse(const std::string& line) {
   Settings settings;
   std::istringstream stream(line);
-  for (std::string word; stream >> word;) {
+  for (std::string word; stream >> word;)
     settings.set(word);
-  }
   constexpr std::size_t kMaxArena = 1U << 30;
   constexpr unsigned kMaxDepth = 4096;
   constexpr unsigned kMaxConnections = 16384;

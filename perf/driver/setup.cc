@@ -10,9 +10,8 @@ namespace {
 void connect_plainly(const std::string& address, std::uint16_t port) {
   const Descriptor socket = connect_to({address, port});
   char byte = 0;
-  if (recv(socket.number(), &byte, 1, 0) != 1) {
+  if (recv(socket.number(), &byte, 1, 0) != 1)
     fail_errno("connect");
-  }
 }
 
 }  // namespace
@@ -23,16 +22,14 @@ void setup_server(const Server& server) {
     const Descriptor listening = listener({server.address, 0}, 16);
     server.tell_port(local_address(listening).port);
     for (unsigned i = 0; i < settings.count; i++) {
-      if (send(accept_from(listening).number(), "", 1, MSG_NOSIGNAL) != 1) {
+      if (send(accept_from(listening).number(), "", 1, MSG_NOSIGNAL) != 1)
         fail_errno("send");
-      }
     }
   } else {
     const std::unique_ptr<Listener> listening = make_listener(settings, server.address);
     server.tell_port(listening->port());
-    for (unsigned i = 0; i < settings.count; i++) {
+    for (unsigned i = 0; i < settings.count; i++)
       listening->accept(settings);
-    }
   }
   server.control.expect("end");
   server.control.send("usage " + Stopwatch().stop().line());
@@ -51,18 +48,16 @@ void setup_client(Client& client) {
     for (unsigned i = 0; i < settings.count; i++) {
       std::unique_ptr<Transport> transport;  // whose end is not counted
       samples.time([&] {
-        if (carrier == Carrier::kTcp) {
+        if (carrier == Carrier::kTcp)
           connect_plainly(client.address, port);
-        } else {
+        else
           transport = make_connected(settings, client.address, port);
-        }
       });
     }
     client.control.send("end");
     client.control.expect("usage");
-    if (carrier == Carrier::kTcp) {
+    if (carrier == Carrier::kTcp)
       tcp = samples.median();
-    }
     result_of(settings)
         .add("median_us", samples.median())
         .add("p99_us", samples.quantile(0.99))

@@ -68,29 +68,24 @@ class Transport {
   virtual unsigned char* bytes() const = 0;
 
   void await_sent(unsigned at_most) {
-    while (outstanding_ > at_most) {
+    while (outstanding_ > at_most)
       progress(Until::kSent, true);
-    }
   }
   void await_room(unsigned connection) {
-    while (lines_[connection].outstanding >= depth_) {
+    while (lines_[connection].outstanding >= depth_)
       progress(Until::kSent, true);
-    }
   }
   void await_received(std::uint64_t total) {
-    while (received_ < total) {
+    while (received_ < total)
       progress(Until::kReceived, true);
-    }
   }
   void await_notices(unsigned connection, std::uint64_t total) {
-    while (lines_[connection].notices < total) {
+    while (lines_[connection].notices < total)
       progress(Until::kReceived, true);
-    }
   }
   void await_received(unsigned connection, std::uint64_t total) {
-    while (lines_[connection].received < total) {
+    while (lines_[connection].received < total)
       progress(Until::kReceived, true);
-    }
   }
 
  protected:
@@ -100,9 +95,8 @@ class Transport {
   bool polls() const { return mode_ != Mode::kEvent; }
   // A side that polls has found nothing.
   void nothing_came() const {
-    if (mode_ == Mode::kYield) {
+    if (mode_ == Mode::kYield)
       sched_yield();
-    }
   }
 
   void posted(unsigned connection) {
@@ -116,9 +110,8 @@ class Transport {
   void arrived(unsigned connection) {
     lines_[connection].received++;
     received_++;
-    if (keeps_news_) {
+    if (keeps_news_)
       news_.push_back(connection);
-    }
   }
   void noticed(unsigned connection) { lines_[connection].notices++; }
 

@@ -37,11 +37,10 @@ Usage calls() {
   std::ifstream io("/proc/self/io");
   long value = 0;
   for (std::string name; io >> name >> value;) {
-    if (name == "syscr:") {
+    if (name == "syscr:")
       usage.reads = value;
-    } else if (name == "syscw:") {
+    else if (name == "syscw:")
       usage.writes = value + ioctls.load(std::memory_order_relaxed);
-    }
   }
   return usage;
 }

@@ -59,9 +59,8 @@ class VerbsTransport final : public Transport {
     init.cap.max_inline_data = message_ <= kInline ? static_cast<std::uint32_t>(kInline) : 0;
     must(rdma_create_qp(id, pd_.get(), &init), "rdma_create_qp");
     inline_bytes_ = init.cap.max_inline_data;
-    for (unsigned i = 0; i < receives_; i++) {
+    for (unsigned i = 0; i < receives_; i++)
       post_receive(id->qp, static_cast<unsigned>(ids_.size()));
-    }
     return parameters(kReads, &mine_);
   }
 
@@ -73,9 +72,8 @@ class VerbsTransport final : public Transport {
     attr.attr_mask = IBV_CQ_ATTR_MODERATE;
     attr.moderate = {.cq_count = static_cast<std::uint16_t>(batch), .cq_period = kMicroseconds};
     const int error = batch > 1 ? ibv_modify_cq(cq_.get(), &attr) : 0;
-    if (error != EOPNOTSUPP) {
+    if (error != EOPNOTSUPP)
       require_zero(error, "ibv_modify_cq");
-    }
   }
 
   // Takes a connected identifier over.
@@ -105,9 +103,8 @@ class VerbsTransport final : public Transport {
       work.wr.rdma.remote_addr = line.remote.address + memory_.size() / 2 + offset;
       work.wr.rdma.rkey = line.remote.rkey;
     }
-    if (operation != Operation::kRead && bytes <= inline_bytes_) {
+    if (operation != Operation::kRead && bytes <= inline_bytes_)
       work.send_flags |= IBV_SEND_INLINE;
-    }
     posted(connection);
     line.unsignaled++;
     if (line.unsignaled >= signal_every_ || told) {
@@ -124,18 +121,16 @@ class VerbsTransport final : public Transport {
   bool needs_credits() const override { return true; }
 
   void progress(Until /*until*/, bool wait) override {
-    if (reap() > 0 || !wait) {
+    if (reap() > 0 || !wait)
       return;
-    }
     if (polls()) {
       nothing_came();
       return;
     }
     require_zero(ibv_req_notify_cq(cq_.get(), 0), "ibv_req_notify_cq");
     // Completions from before the arming raise no event.
-    if (reap() > 0) {
+    if (reap() > 0)
       return;
-    }
     ibv_cq* cq = nullptr;
     void* context = nullptr;
     must(ibv_get_cq_event(events_.get(), &cq, &context), "ibv_get_cq_event");
@@ -174,19 +169,17 @@ class VerbsTransport final : public Transport {
       const ibv_wc& done = completions_[static_cast<std::size_t>(i)];
       const auto connection = static_cast<unsigned>(done.wr_id & ~0U >> 1);
       const bool receive = (done.wr_id & kReceive) != 0;
-      if (done.status != IBV_WC_SUCCESS) {
+      if (done.status != IBV_WC_SUCCESS)
         fail_completion(done, receive, connection);
-      }
       if (!receive) {
         gone(connection, static_cast<unsigned>(done.wr_id >> kMessagesShift));
         continue;
       }
       post_receive(ids_[connection]->qp, connection);
-      if (done.byte_len > 0) {
+      if (done.byte_len > 0)
         arrived(connection);
-      } else {
+      else
         noticed(connection);
-      }
     }
     return count;
   }
@@ -235,13 +228,12 @@ class VerbsListener final : public Listener {
       }
       // The request for the next connection may come before the event of the last.
       const Event event = *next_event(channel_.get(), Deadline(kForever));
-      if (event.type == RDMA_CM_EVENT_ESTABLISHED) {
+      if (event.type == RDMA_CM_EVENT_ESTABLISHED)
         established++;
-      } else if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+      else if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST)
         requests_.emplace_back(Identifier(event.id), event.as<Remote>());
-      } else {
+      else
         throw event.instead_of(RDMA_CM_EVENT_CONNECT_REQUEST);
-      }
     }
     return transport;
   }
@@ -266,9 +258,8 @@ std::unique_ptr<Transport> connect_verbs(const Settings& settings, const std::st
   for (unsigned i = 0; i < settings.connections; i++) {
     Identifier id = make_identifier(channel.get());
     resolve(id.get(), {address, port}, std::chrono::seconds(10));
-    if (transport == nullptr) {
+    if (transport == nullptr)
       transport = std::make_unique<VerbsTransport>(settings, id->verbs);
-    }
     rdma_conn_param param = transport->equip(id.get());
     must(rdma_connect(id.get(), &param), "rdma_connect");
     transport->adopt(std::move(id),

@@ -51,9 +51,8 @@ template <typename Operation>
 double best_each_ns(int rounds, int n, Operation operation) {
   return best_ns(rounds,
                  [&] {
-                   for (int i = 0; i < n; i++) {
+                   for (int i = 0; i < n; i++)
                      operation();
-                   }
                  }) /
          n;
 }
@@ -82,9 +81,8 @@ class Memory {
  public:
   Memory() {
     madvise(from(), 2 * kCold, MADV_HUGEPAGE);
-    for (std::size_t i = 0; i < 2 * kCold; i += kPage) {
+    for (std::size_t i = 0; i < 2 * kCold; i += kPage)
       from()[i] = static_cast<std::uint8_t>(i >> 12U);
-    }
   }
 
   std::uint8_t* from() const { return pages_.bytes(); }
@@ -129,9 +127,8 @@ double walk(const Memory& memory, Routine routine, std::size_t span, std::size_t
   const std::size_t times = span < kRound ? kRound / span : 1;
   const double took = best_ns(span == kCold ? kColdRounds : kRounds, [&] {
     for (std::size_t i = 0; i < times; i++) {
-      for (std::size_t at = 0; at < span; at += piece) {
+      for (std::size_t at = 0; at < span; at += piece)
         routine(memory.to() + at, memory.from() + at, piece);
-      }
     }
   });
   return took / static_cast<double>(times * span);
@@ -172,9 +169,8 @@ double string_ns(const std::vector<BytePrice>& of) {
   double price = 0;
   for (const BytePrice& bytes : of) {
     const bool copies = bytes.what == "copied_b";
-    if (!copies && bytes.what != "cleared") {
+    if (!copies && bytes.what != "cleared")
       continue;
-    }
     const double took = best_each_ns(kRounds, kTimes, [&] {
       (copies ? copy_bytes : clear)(memory.data(), memory.data() + kShort, kShort);
     });
@@ -196,9 +192,8 @@ std::vector<int> processors() {
   std::vector<int> found;
   sched_getaffinity(0, sizeof(set), &set);
   for (int i = 0; i < CPU_SETSIZE; i++) {
-    if (CPU_ISSET(i, &set)) {
+    if (CPU_ISSET(i, &set))
       found.push_back(i);
-    }
   }
   return found;
 }
@@ -221,9 +216,8 @@ double half_exchange(const Sides& sides, int here, int there) {
   stay_on(here);
   std::thread other([&] {
     stay_on(there);
-    for (int i = 0; i < kRounds * kExchanges; i++) {
+    for (int i = 0; i < kRounds * kExchanges; i++)
       sides.second();
-    }
   });
   const double took = best_each_ns(kRounds, kExchanges, sides.first);
   other.join();
@@ -265,9 +259,8 @@ class Ends {
     Ends made;
     for (std::size_t i = 0; i < 2; i++) {
       std::array<int, 2> both{};
-      if (pipe2(both.data(), O_CLOEXEC) != 0) {
+      if (pipe2(both.data(), O_CLOEXEC) != 0)
         fail_errno("pipe2");
-      }
       made.kept_.emplace_back(both[0]);
       made.kept_.emplace_back(both[1]);
       made.from_[1 - i] = both[0];
@@ -338,14 +331,12 @@ void messages(int rounds) {
   const Sides sides = tcp.sides();
   stay_on(processors()[0]);
   std::thread other([&] {
-    for (int i = 0; i < 2 * rounds; i++) {
+    for (int i = 0; i < 2 * rounds; i++)
       sides.second();
-    }
   });
   for (int i = 0; i < 2 * rounds; i++) {
-    if (i == rounds) {
+    if (i == rounds)
       perf::mark_begin();
-    }
     sides.first();
   }
   perf::mark_end();
@@ -360,9 +351,8 @@ void print_all() {
                 price.hot, price.l3, price.cold);
   }
   std::printf("\"string\": %.1f", string_ns(bytes));
-  for (const EventPrice& price : event_prices()) {
+  for (const EventPrice& price : event_prices())
     std::printf(", \"%s\": %.1f", price.what.c_str(), price.ns);
-  }
   std::puts("}");
 }
 
@@ -381,11 +371,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    if (rounds > 0) {
+    if (rounds > 0)
       rdma::prices::messages(rounds);
-    } else {
+    else
       rdma::prices::print_all();
-    }
   } catch (const rdma::Failure& failure) {
     std::fprintf(stderr, "weft-prices: %s\n", failure.what());
     return 1;

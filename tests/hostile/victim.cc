@@ -82,9 +82,8 @@ class Victim {
     expect_event(channel_.get(), RDMA_CM_EVENT_ESTABLISHED, kPatience);
     // Nothing is printed before this point but the reason of a failed connect.
     std::printf("entries %d\n", recv_cq_->cqe);
-    if (option(options, "window", 0) != 0) {
+    if (option(options, "window", 0) != 0)
       bind_window();
-    }
   }
 
   // Prints the completions of the receives, and the end of the connection.
@@ -102,23 +101,20 @@ class Victim {
       return;
     }
     std::size_t last = arena_.size() - 1;
-    while (begin[last] == expected_[last]) {
+    while (begin[last] == expected_[last])
       last--;
-    }
     std::printf("differs %td %zu\n", first, last);
   }
 
   void holds(std::size_t at, const std::string& hex) {
     require(at <= arena_.size() && hex.size() / 2 <= arena_.size() - at, "holds: beyond the arena");
-    for (std::size_t i = 0; i < hex.size() / 2; i++) {
+    for (std::size_t i = 0; i < hex.size() / 2; i++)
       expected_[at + i] = static_cast<std::uint8_t>(std::stoi(hex.substr(2 * i, 2), nullptr, 16));
-    }
   }
 
   void renew() {
-    for (std::size_t i = 0; i < arena_.size(); i++) {
+    for (std::size_t i = 0; i < arena_.size(); i++)
       arena_.bytes()[i] = static_cast<std::uint8_t>((i * 2'654'435'761U) >> 24U);
-    }
     expected_.assign(arena_.bytes(), arena_.bytes() + arena_.size());
   }
 
@@ -181,9 +177,8 @@ class Victim {
     require_zero(post(id_->qp, work), "posting a bind");
     ibv_wc wc{};
     const Deadline deadline(kPatience);
-    while (!poll(send_cq_.get(), wc)) {
+    while (!poll(send_cq_.get(), wc))
       require(!deadline.over(), "no completion of the bind");
-    }
     require(wc.status == IBV_WC_SUCCESS,
             std::string("the bind ended with ") + ibv_wc_status_str(wc.status));
     window_->rkey = work.bind_mw.rkey;
@@ -194,14 +189,12 @@ class Victim {
     std::map<std::string, int> count;
     ibv_wc wc{};
     while (deep_ == 0 && poll(recv_cq_.get(), wc)) {
-      if (wc.status == IBV_WC_SUCCESS) {
+      if (wc.status == IBV_WC_SUCCESS)
         std::printf("received %" PRIu64 " %" PRIu32 " %d\n", wc.wr_id, wc.byte_len, wc.wc_flags);
-      }
       count[ibv_wc_status_str(wc.status)]++;
     }
-    for (const auto& [status, times] : count) {
+    for (const auto& [status, times] : count)
       std::printf("completed %d %s\n", times, status.c_str());
-    }
   }
 
   Channel channel_ = make_channel();

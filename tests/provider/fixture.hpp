@@ -35,9 +35,8 @@ inline ibv_context* open_device() {
     context = ibv_open_device(list[0]);
   }
   const int error = errno;
-  if (list != nullptr) {
+  if (list != nullptr)
     ibv_free_device_list(list);
-  }
   errno = error;
   return context;
 }
@@ -66,9 +65,8 @@ template <typename Object>
 class Made {
  public:
   explicit Made(Object* object) : object_(object) {
-    if (object == nullptr) {
+    if (object == nullptr)
       throw std::runtime_error(std::string("not made: ") + strerror(errno));
-    }
   }
   Made(Made&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   Made& operator=(Made&& other) noexcept {
@@ -77,9 +75,8 @@ class Made {
   }
   ~Made() { end(); }
   void end() {
-    if (Object* const object = std::exchange(object_, nullptr)) {
+    if (Object* const object = std::exchange(object_, nullptr))
       EXPECT_EQ(End()(object), 0);
-    }
   }
   operator Object*() const { return object_; }  // NOLINT(google-explicit-constructor)
   Object* operator->() const { return object_; }
@@ -184,9 +181,8 @@ class QueuePairTest : public ObjectTest {
   // Links each work request to the one behind it.
   template <typename Request>
   static void chain(std::vector<Request>& wrs) {
-    for (size_t i = 1; i < wrs.size(); i++) {
+    for (size_t i = 1; i < wrs.size(); i++)
       wrs[i - 1].next = &wrs[i];
-    }
   }
   using ObjectTest::post;
   template <typename Request>
@@ -221,9 +217,8 @@ class QueuePairTest : public ObjectTest {
     ibv_wc wc[3];
     int count = 0;
     while ((count = ibv_poll_cq(cq_, 3, wc)) > 0) {
-      for (int i = 0; i < count; i++) {
+      for (int i = 0; i < count; i++)
         ids.push_back(wc[i].wr_id);
-      }
     }
     EXPECT_EQ(count, 0);
     return ids;

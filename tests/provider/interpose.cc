@@ -35,9 +35,8 @@ nl_recvmsg_msg_cb_t answer_function;
 void* answer_argument;
 
 void answer_with(nl_msg* message) {
-  if (answer_function != nullptr) {
+  if (answer_function != nullptr)
     answer_function(message, answer_argument);
-  }
   nlmsg_free(message);
 }
 
@@ -49,9 +48,8 @@ void answer_with(nl_msg* message) {
 // ---- the character device ---------------------------------------------------
 
 INTERPOSED int open(const char* path, int flags, ...) {
-  if (strcmp(path, kDevicePath) == 0) {
+  if (strcmp(path, kDevicePath) == 0)
     return FakeKernel::get().open_device();
-  }
   va_list arguments;
   va_start(arguments, flags);
   mode_t mode = 0;
@@ -89,23 +87,20 @@ INTERPOSED int ioctl(int fd, unsigned long request, ...) {
   // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): as above
   void* argument = va_arg(arguments, void*);
   va_end(arguments);
-  if (FakeKernel::get().owns(fd)) {
+  if (FakeKernel::get().owns(fd))
     return FakeKernel::get().ioctl(argument);
-  }
   return static_cast<int>(syscall(SYS_ioctl, fd, request, argument));
 }
 
 INTERPOSED ssize_t write(int fd, const void* buffer, size_t bytes) {
-  if (FakeKernel::get().owns(fd)) {
+  if (FakeKernel::get().owns(fd))
     return FakeKernel::get().command(buffer, bytes);
-  }
   return syscall(SYS_write, fd, buffer, bytes);
 }
 
 INTERPOSED int close(int fd) {
-  if (FakeKernel::get().owns(fd)) {
+  if (FakeKernel::get().owns(fd))
     FakeKernel::get().closed();
-  }
   return static_cast<int>(syscall(SYS_close, fd));
 }
 

@@ -79,9 +79,8 @@ class KernelSendQueue : public KernelWorkQueue {
 
   // Copies the next work request out; false when there is none.
   bool fetch(SendEntry* entry) {
-    if (empty()) {
+    if (empty())
       return false;
-    }
     copy_out(0, &entry->head, sizeof(entry->head));
     entry->blocks = entry->head.num_blocks;
     assert(entry->blocks >= 1 && entry->blocks <= WEFT_SQ_MAX_BLOCKS);
@@ -111,9 +110,8 @@ class KernelSendQueue : public KernelWorkQueue {
   bool go_idle() {
     store(control_->need_doorbell, 1);
     fence();
-    if (empty()) {
+    if (empty())
       return true;
-    }
     store(control_->need_doorbell, 0);
     return false;
   }
@@ -146,18 +144,16 @@ class KernelRecvQueue : public KernelWorkQueue {
       : KernelWorkQueue(mapping), entries_(entries), max_sge_(max_sge) {}
 
   bool fetch(RecvEntry* entry) {
-    if (empty()) {
+    if (empty())
       return false;
-    }
     const uint8_t* at = ring_ + size_t{consumer_ % entries_} * weft_rq_stride(max_sge_);
     weft_rq_wr head;
     memcpy(&head, at, sizeof(head));
     assert(head.num_sge <= max_sge_ && head.reserved == 0);
     entry->wr_id = head.wr_id;
     entry->sges.resize(head.num_sge);
-    if (head.num_sge != 0) {
+    if (head.num_sge != 0)
       memcpy(entry->sges.data(), at + sizeof(head), head.num_sge * sizeof(weft_sge));
-    }
     consumer_++;
     return true;
   }

@@ -29,9 +29,8 @@ class DeviceTest : public testing::Test {
     ibv_device** list = ibv_get_device_list(&count);
     std::vector<std::string> names;
     names.reserve(static_cast<size_t>(count));
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
       names.emplace_back(ibv_get_device_name(list[i]));
-    }
     ibv_free_device_list(list);
     return names;
   }
@@ -250,9 +249,8 @@ TEST_F(QueuePairTest, InlinePayload) {
   std::iota(std::begin(text), std::end(text), char{0});
   // More pieces than SGEs are allowed: inline they count as one.
   ibv_sge pieces[5];
-  for (uint32_t i = 0; i < 5; i++) {
+  for (uint32_t i = 0; i < 5; i++)
     pieces[i] = {reinterpret_cast<uintptr_t>(&text[size_t{20} * i]), 20, 0};
-  }
   auto wr = send_wr(1, pieces);
   wr.num_sge = 5;
   wr.send_flags = IBV_SEND_INLINE;
@@ -287,9 +285,8 @@ TEST_F(QueuePairTest, AChainCostsOneDoorbell) {
   fake().sq.wake();
   ASSERT_EQ(post(&third), 0);
   EXPECT_EQ(fake().send_doorbells, 1U) << "the kernel was awake";
-  for (const uint64_t id : {1, 2, 3, 3}) {
+  for (const uint64_t id : {1, 2, 3, 3})
     EXPECT_EQ(fetched().head.wr_id, id);
-  }
 }
 
 // The ring has room for more than the queue promises; its use would overflow completion queues.
@@ -307,9 +304,8 @@ TEST_F(QueuePairTest, FullQueueTakesWhatItPromises) {
   EXPECT_EQ(post(&wrs[kSendWr]), ENOMEM);
   EXPECT_EQ(fake().send_doorbells, 1U);
   fake().sq.wake();
-  for (uint64_t i = 0; i < kSendWr; i++) {
+  for (uint64_t i = 0; i < kSendWr; i++)
     EXPECT_EQ(fetched().head.wr_id, i);
-  }
   EXPECT_TRUE(fake().sq.empty());
   fake().sq.release(1);
   complete(0, qp_);
@@ -421,9 +417,8 @@ TEST_F(QueuePairTest, Receives) {
   fake().set_state(IBV_QPS_INIT);
   ibv_sge sges[2] = {{1, 2, 3}, {4, 5, 6}};
   std::vector<ibv_recv_wr> wrs;
-  for (size_t i = 0; i <= kRecvWr; i++) {
+  for (size_t i = 0; i <= kRecvWr; i++)
     wrs.push_back(recv_wr(i, sges, static_cast<int>(i % 3)));
-  }
   chain(wrs);
   EXPECT_EQ(post(wrs.data(), &wrs[kRecvWr]), ENOMEM);
   EXPECT_EQ(fake().recv_doorbells, 0U) << "posting receives does not enter the kernel";
@@ -432,9 +427,8 @@ TEST_F(QueuePairTest, Receives) {
     ASSERT_TRUE(fake().rq.fetch(&entry));
     EXPECT_EQ(entry.wr_id, i);
     ASSERT_EQ(entry.sges.size(), i % 3);
-    if (i % 3 == 2) {
+    if (i % 3 == 2)
       EXPECT_EQ(entry.sges[1].addr, 4U);
-    }
   }
   fake().rq.release();
   EXPECT_EQ(post(&wrs[kRecvWr]), ENOMEM) << "no completion is polled";
@@ -529,9 +523,8 @@ TEST_F(QueuePairTest, CompletionsAreTranslated) {
 }
 
 TEST_F(QueuePairTest, AnOverrunQueueSaysSoForEver) {
-  for (uint64_t i = 0; i < kCqe; i++) {
+  for (uint64_t i = 0; i < kCqe; i++)
     complete(i, qp_);
-  }
   EXPECT_FALSE(kernel().complete(cq_->handle, weft_cqe{}, 0, 0, WEFT_OP_SEND));
   ibv_wc wc[kCqe];
   EXPECT_EQ(ibv_poll_cq(cq_, kCqe, wc), kCqe) << "work that is done is told";
@@ -596,9 +589,8 @@ TEST_F(QueuePairTest, WhoWaitsForAResizeSleeps) {
       polling = true;
     }
   });
-  while (!polling) {
+  while (!polling)
     std::this_thread::yield();
-  }
   kernel().delay(IB_USER_VERBS_CMD_RESIZE_CQ, kSlow);
   EXPECT_EQ(ibv_resize_cq(cq_, kCqe * 2), 0);
   done = true;

@@ -25,9 +25,8 @@ TEST_F(ObjectTest, RefusedQuestion) {
 
 // Lengths that libibverbs hands on as they are.
 TEST_F(ObjectTest, CompletionQueuesThatCannotBe) {
-  for (const int entries : {-1, INT_MIN}) {
+  for (const int entries : {-1, INT_MIN})
     EXPECT_EQ(refusal(ibv_create_cq(context_, entries, nullptr, nullptr, 0)), EINVAL);
-  }
   EXPECT_EQ(refusal(ibv_create_cq(context_, 4, nullptr, nullptr, -1)), EINVAL);
   ibv_cq_init_attr_ex attr = {.cqe = INT_MAX + 1U};
   EXPECT_EQ(refusal(ibv_create_cq_ex(context_, &attr)), EINVAL);

@@ -15,9 +15,8 @@ class SrqTest : public QueuePairTest {
     ibv_srq_init_attr attr = {.srq_context = this,
                               .attr = {.max_wr = kMaxWr, .max_sge = kMaxSge, .srq_limit = 2}};
     ibv_srq* srq = ibv_create_srq(pd_, &attr);
-    if (srq != nullptr) {
+    if (srq != nullptr)
       EXPECT_EQ(attr.attr.max_wr, kEntries) << "what was granted";
-    }
     return srq;
   }
   FakeSrq& fake_srq() const { return kernel().srq(srq_->handle); }
@@ -28,9 +27,8 @@ class SrqTest : public QueuePairTest {
 TEST_F(SrqTest, Receives) {
   ibv_sge sges[kMaxSge + 1] = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}};
   std::vector<ibv_recv_wr> wrs;
-  for (size_t i = 0; i <= kEntries; i++) {
+  for (size_t i = 0; i <= kEntries; i++)
     wrs.push_back(recv_wr(100 + i, sges, static_cast<int>(i % (kMaxSge + 1))));
-  }
   chain(wrs);
   EXPECT_EQ(post(srq_, wrs.data(), &wrs[kEntries]), ENOMEM);
   EXPECT_EQ(fake_srq().doorbells, 0U) << "posting receives does not enter the kernel";
@@ -39,9 +37,8 @@ TEST_F(SrqTest, Receives) {
     ASSERT_TRUE(fake_srq().ring.fetch(&entry));
     EXPECT_EQ(entry.wr_id, 100 + i);
     ASSERT_EQ(entry.sges.size(), i % (kMaxSge + 1));
-    if (entry.sges.size() == kMaxSge) {
+    if (entry.sges.size() == kMaxSge)
       EXPECT_EQ(entry.sges[2].lkey, 9U);
-    }
   }
   EXPECT_EQ(post(srq_, &wrs[kEntries]), ENOMEM) << "not given back yet";
   fake_srq().ring.release();

@@ -45,14 +45,12 @@ INTERPOSED void verbs_set_ops(verbs_context* context, const verbs_context_ops* o
   if (its.insert_at != kNowhere) {  // the operations behind it in the table are one place further
     std::copy(&table[its.insert_at + 1], &table[kOperations + 1], &table[its.insert_at]);
   }
-  if (its.remove_at != kNowhere) {
+  if (its.remove_at != kNowhere)
     std::copy_backward(&table[its.remove_at], &table[kOperations], &table[kOperations + 1]);
-  }
   real<void(verbs_context*, const verbs_context_ops*)>("verbs_set_ops")(
       context, reinterpret_cast<const verbs_context_ops*>(table));
-  if (its.longer_context) {
+  if (its.longer_context)
     *(reinterpret_cast<uint64_t*>(context) - 1) = 1;
-  }
 }
 
 // Writes to the field that a longer structure has at its end.
@@ -91,17 +89,15 @@ INTERPOSED int ibv_cmd_reg_mr(ibv_pd* pd, void* addr, size_t length, uint64_t hc
 }
 
 INTERPOSED void verbs_register_driver(const verbs_device_ops* ops) {
-  if (strcmp(ops->name, "weft") == 0) {
+  if (strcmp(ops->name, "weft") == 0)
     registered = ops;
-  }
   real<void(const verbs_device_ops*)>(
       ("verbs_register_driver_" + std::to_string(WEFT_RDMA_CORE_TAG)).c_str())(ops);
 }
 
 INTERPOSED ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
-  if (its.mark_everywhere) {
+  if (its.mark_everywhere)
     return &reinterpret_cast<verbs_qp*>(qp)->qp_ex;
-  }
   return its.mark_moved ? nullptr : real<ibv_qp_ex*(ibv_qp*)>("ibv_qp_to_qp_ex")(qp);
 }
 
@@ -207,9 +203,8 @@ TEST_F(QueuePairTest, LongerObjectsAreNoticed) {
   its = {};
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 3) << said;
-  for (const char* structure : {"struct verbs_qp", "struct verbs_cq", "struct verbs_mr"}) {
+  for (const char* structure : {"struct verbs_qp", "struct verbs_cq", "struct verbs_mr"})
     EXPECT_NE(said.find(structure), std::string::npos) << said;
-  }
 }
 
 }  // namespace

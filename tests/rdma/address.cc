@@ -22,24 +22,20 @@ namespace {
 
 Address Address::parse(std::string_view text) {
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) {
+  if (colon == std::string_view::npos)
     no_address(text, "it has no port");
-  }
   std::string_view host = text.substr(0, colon);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']')
     host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string_view::npos) {
+  else if (host.find(':') != std::string_view::npos)
     no_address(text, "an IPv6 address goes in brackets");
-  }
-  if (host.empty()) {
+  if (host.empty())
     no_address(text, "it has no host");
-  }
   const std::string_view digits = text.substr(colon + 1);
   std::uint16_t port = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (error != std::errc() || end != digits.data() + digits.size()) {
+  if (error != std::errc() || end != digits.data() + digits.size())
     no_address(text, "its port is no number up to 65535");
-  }
   return {.host = std::string(host), .port = port};
 }
 
@@ -48,9 +44,8 @@ Address Address::of(const SocketAddress& socket) {
   std::array<char, NI_MAXSERV> port{};
   const int error = getnameinfo(socket.get(), socket.length, host.data(), host.size(), port.data(),
                                 port.size(), NI_NUMERICHOST | NI_NUMERICSERV);
-  if (error != 0) {
+  if (error != 0)
     throw Failure(Cause::kSystem, std::string("getnameinfo: ") + gai_strerror(error));
-  }
   Address result{.host = host.data(), .port = 0};
   std::from_chars(port.data(), port.data() + std::strlen(port.data()), result.port);
   return result;
@@ -80,9 +75,8 @@ SocketAddress Address::resolve() const {
   addrinfo* found = nullptr;
   const int error =
       getaddrinfo(any ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (error != 0) {
+  if (error != 0)
     throw Failure(Cause::kInput, "there is no host '" + host + "': " + gai_strerror(error));
-  }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
   SocketAddress result;
   result.length = found->ai_addrlen;
@@ -93,13 +87,12 @@ SocketAddress Address::resolve() const {
 void fail_listening(const Address& address) {
   const int error = errno;
   const char* step = "";
-  if (error == EADDRINUSE) {
+  if (error == EADDRINUSE)
     step = "; take another port, or end what listens there";
-  } else if (error == EADDRNOTAVAIL) {
+  else if (error == EADDRNOTAVAIL)
     step = "; give an address of this host";
-  } else if (error == EACCES) {
+  else if (error == EACCES)
     step = "; ports below 1024 are for root, take another";
-  }
   throw Failure(Cause::kSystem,
                 "listening at " + address.text() + ": " + std::strerror(error) + step);
 }

@@ -18,9 +18,8 @@ class Descriptor {
     return *this;
   }
   ~Descriptor() {
-    if (number_ >= 0) {
+    if (number_ >= 0)
       close(number_);
-    }
   }
   int number() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }

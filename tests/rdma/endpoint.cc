@@ -30,9 +30,8 @@ Endpoint::Endpoint(Caller caller, std::string name, const Shape& shape)
 
 void Endpoint::create_domain(const Shape& shape) {
   pd_ = shape.pd;
-  if (pd_ != nullptr) {
+  if (pd_ != nullptr)
     return;
-  }
   protection_ = own(ibv_alloc_pd(context()), "ibv_alloc_pd");
   pd_ = protection_.get();
   if (shape.domain) {
@@ -60,9 +59,8 @@ Owned<ibv_cq> Endpoint::create_cq(const Shape& shape, ibv_comp_channel* channel)
     init.parent_domain = pd_;
   }
   ibv_cq_ex* cq = ibv_create_cq_ex(context(), &init);
-  if (cq == nullptr && shape.stamps && errno == EOPNOTSUPP) {
+  if (cq == nullptr && shape.stamps && errno == EOPNOTSUPP)
     throw Lacking("the device does not stamp completions");
-  }
   return own(cq == nullptr ? nullptr : ibv_cq_ex_to_cq(cq), "ibv_create_cq_ex");
 }
 
@@ -136,9 +134,8 @@ void Endpoint::expect_none(ibv_cq* cq, Limit limit) {
       throw Failure("a completion at the " + name_ +
                     " that is too many: " + to_string(*completion));
     }
-    if (over) {
+    if (over)
       return;
-    }
     await_event(cq, deadline.left());
   }
 }
@@ -153,9 +150,8 @@ ibv_wc Endpoint::next_by_polling(ibv_cq* cq, const Deadline& deadline) const {
   do {
     // The clock is dear; look at it now and then.
     for (int turn = 0; turn < 256; ++turn) {
-      if (std::optional<ibv_wc> completion = poll(cq)) {
+      if (std::optional<ibv_wc> completion = poll(cq))
         return *completion;
-      }
     }
   } while (!deadline.over());
   throw Failure(missing(cq, ", by polling,"));
@@ -163,23 +159,20 @@ ibv_wc Endpoint::next_by_polling(ibv_cq* cq, const Deadline& deadline) const {
 
 ibv_wc Endpoint::next(ibv_cq* cq) {
   const Deadline deadline(kPatience);
-  if (wait_ == Wait::kPoll) {
+  if (wait_ == Wait::kPoll)
     return next_by_polling(cq, deadline);
-  }
   for (;;) {
     std::optional<ibv_wc> completion = poll(cq);
     if (!completion) {
       require_zero(ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
       completion = poll(cq);
     }
-    if (completion) {
+    if (completion)
       return *completion;
-    }
     if (!await_event(cq, deadline.left())) {
       std::string what = missing(cq, " event");
-      if (completion = poll(cq); completion) {
+      if (completion = poll(cq); completion)
         what += ", yet the queue held " + to_string(*completion);
-      }
       throw Failure(what);
     }
   }
@@ -232,9 +225,8 @@ ibv_event_type Endpoint::next_event_if(const std::function<bool(const ibv_async_
     must(ibv_get_async_event(context(), &event), "ibv_get_async_event");
     const bool found = wanted(event);
     ibv_ack_async_event(&event);
-    if (found) {
+    if (found)
       return event.event_type;
-    }
   }
 }
 

@@ -19,24 +19,20 @@ Identifier make_identifier(rdma_event_channel* channel) {
 }
 
 std::optional<Event> next_event(rdma_event_channel* channel, const Deadline& deadline) {
-  if (!deadline.forever() && !wait_ready(channel->fd, deadline)) {
+  if (!deadline.forever() && !wait_ready(channel->fd, deadline))
     return std::nullopt;
-  }
   rdma_cm_event* got = nullptr;
   while (rdma_get_cm_event(channel, &got) != 0) {
-    if (errno != EAGAIN && errno != EINTR) {
+    if (errno != EAGAIN && errno != EINTR)
       fail_errno("rdma_get_cm_event");
-    }
-    if (!wait_ready(channel->fd, deadline)) {
+    if (!wait_ready(channel->fd, deadline))
       return std::nullopt;
-    }
   }
   const Owned<rdma_cm_event> event(got);
   const rdma_conn_param& conn = event->param.conn;
   Event told{.type = event->event, .status = event->status, .id = event->id, .private_data = {}};
-  if (const auto* data = static_cast<const std::uint8_t*>(conn.private_data); data != nullptr) {
+  if (const auto* data = static_cast<const std::uint8_t*>(conn.private_data); data != nullptr)
     told.private_data.assign(data, data + conn.private_data_len);
-  }
   return told;
 }
 
@@ -46,9 +42,8 @@ Event expect_event(rdma_event_channel* channel, rdma_cm_event_type type, Limit l
     throw Failure(Cause::kTimeout, std::string("no ") + rdma_event_str(type) + " within " +
                                        std::to_string(limit.count()) + " ms");
   }
-  if (event->type != type) {
+  if (event->type != type)
     throw event->instead_of(type);
-  }
   return *std::move(event);
 }
 
@@ -63,9 +58,8 @@ void resolve(rdma_cm_id* id, const Address& address, Limit limit, sockaddr* from
 }
 
 bool await_event(ibv_cq* cq, Limit limit) {
-  if (!wait_ready(cq->channel->fd, Deadline(limit))) {
+  if (!wait_ready(cq->channel->fd, Deadline(limit)))
     return false;
-  }
   ibv_cq* from = nullptr;
   void* context = nullptr;
   must(ibv_get_cq_event(cq->channel, &from, &context), "ibv_get_cq_event");

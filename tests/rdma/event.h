@@ -22,9 +22,8 @@ struct Event {
   template <typename Data>
   Data as() const {
     Data data{};
-    if (private_data.size() < sizeof(data)) {
+    if (private_data.size() < sizeof(data))
       throw Failure(Cause::kProtocol, "the peer said too little when it connected");
-    }
     std::memcpy(&data, private_data.data(), sizeof(data));
     return data;
   }

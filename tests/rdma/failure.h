@@ -34,17 +34,15 @@ class Failure : public std::runtime_error {
 // and without `inline` g++ calls a template.
 template <typename Text>
 inline void require(bool holds, const Text& what, Cause cause = Cause::kSystem) {
-  if (!holds) {
+  if (!holds)
     throw Failure(cause, what);
-  }
 }
 
 // For calls that return an error number, negative or not.
 template <typename Text>
 inline void require_zero(int error, const Text& call) {
-  if (error != 0) {
+  if (error != 0)
     throw Failure(std::string(call) + ": " + std::strerror(error < 0 ? -error : error));
-  }
 }
 
 // For calls that leave the reason in errno.
@@ -55,9 +53,8 @@ inline void require_zero(int error, const Text& call) {
 // The same for those that return 0, or -1.
 template <typename Text>
 inline void must(int result, const Text& call) {
-  if (result != 0) {
+  if (result != 0)
     fail_errno(call);
-  }
 }
 
 }  // namespace rdma

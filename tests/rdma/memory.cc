@@ -20,9 +20,8 @@ Memory::Memory(ibv_pd* pd, std::size_t size, int access)
     fill_pattern(bytes, kGuardSeed);
     return bytes;
   }();
-  for (std::size_t at = 0; at < size; at += guards.size()) {
+  for (std::size_t at = 0; at < size; at += guards.size())
     std::memcpy(bytes(at), guards.data(), std::min(guards.size(), size - at));
-  }
   accept();
   mr_ = own(ibv_reg_mr(pd, bytes(), size, access),
             "ibv_reg_mr of " + std::to_string(size) + " bytes");
@@ -30,9 +29,8 @@ Memory::Memory(ibv_pd* pd, std::size_t size, int access)
 
 std::vector<ibv_sge> Memory::sges(const Layout& layout) const {
   std::vector<ibv_sge> list;
-  for (const Extent& extent : layout) {
+  for (const Extent& extent : layout)
     list.push_back({address(extent.offset), extent.length, mr_->lkey});
-  }
   return list;
 }
 
@@ -63,24 +61,20 @@ void Memory::expect(const Layout& layout, const std::vector<std::uint8_t>& messa
 }
 
 void Memory::compare(std::size_t begin, std::size_t end, const char* whose) const {
-  if (std::memcmp(bytes(begin), expected_.data() + begin, end - begin) == 0) {
+  if (std::memcmp(bytes(begin), expected_.data() + begin, end - begin) == 0)
     return;
-  }
   std::vector<std::size_t> different;
   for (std::size_t at = begin; at < end; ++at) {
-    if (bytes()[at] != expected_[at]) {
+    if (bytes()[at] != expected_[at])
       different.push_back(at);
-    }
   }
-  if (different.empty()) {
+  if (different.empty())
     throw Failure(std::string(whose) + " memory changed while it was compared");
-  }
   const std::size_t first = different.front();
   std::ostringstream text;
   const auto four_of = [&](const std::uint8_t* memory) {
-    for (std::size_t at = first; at < std::min(first + 4, size()); ++at) {
+    for (std::size_t at = first; at < std::min(first + 4, size()); ++at)
       text << ' ' << std::setw(2) << std::setfill('0') << std::hex << unsigned{memory[at]};
-    }
   };
   text << whose << " memory: first differing byte at arena offset " << first << ": expected";
   four_of(expected_.data());
@@ -91,9 +85,8 @@ void Memory::compare(std::size_t begin, std::size_t end, const char* whose) cons
 }
 
 void Memory::check(const Layout& layout, const char* whose) const {
-  if (layout.empty()) {
+  if (layout.empty())
     compare(0, size(), whose);
-  }
   for (const Extent& extent : layout) {
     const std::size_t begin = extent.offset > kMargin ? extent.offset - kMargin : 0;
     compare(begin, std::min(extent.offset + extent.length + kMargin, size()), whose);

@@ -12,9 +12,8 @@
 namespace rdma {
 
 inline void end_queue_pair(rdma_cm_id* id) {
-  if (id->qp != nullptr) {
+  if (id->qp != nullptr)
     rdma_destroy_qp(id);
-  }
 }
 
 struct Destroy {
@@ -43,9 +42,8 @@ using Identifier = Owned<rdma_cm_id>;
 // What a call has made. Throws Failure if that is NULL.
 template <typename Object>
 Owned<Object> own(Object* object, const std::string& call) {
-  if (object == nullptr) {
+  if (object == nullptr)
     fail_errno(call);
-  }
   return Owned<Object>(object);
 }
 
@@ -74,9 +72,8 @@ inline Owned<ibv_context> open_device(const std::string& name) {
   const std::unique_ptr<ibv_device*, void (*)(ibv_device**)> list(ibv_get_device_list(&count),
                                                                   ibv_free_device_list);
   for (int at = 0; list != nullptr && at < count; ++at) {
-    if (name == ibv_get_device_name(list.get()[at])) {
+    if (name == ibv_get_device_name(list.get()[at]))
       return own(ibv_open_device(list.get()[at]), "opening " + name);
-    }
   }
   throw Failure(Cause::kDevice, "there is no device " + name + "; see ibv_devices");
 }

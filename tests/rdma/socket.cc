@@ -8,9 +8,8 @@ namespace rdma {
 
 Descriptor stream_socket(const SocketAddress& address) {
   Descriptor made(socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!made) {
+  if (!made)
     fail_errno("socket");
-  }
   return made;
 }
 
@@ -19,17 +18,15 @@ Descriptor listener(const Address& address, int backlog) {
   Descriptor made = stream_socket(name);
   const int on = 1;
   setsockopt(made.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (bind(made.number(), name.get(), name.length) != 0 || listen(made.number(), backlog) != 0) {
+  if (bind(made.number(), name.get(), name.length) != 0 || listen(made.number(), backlog) != 0)
     fail_listening(address);
-  }
   return made;
 }
 
 Descriptor accept_from(const Descriptor& listening) {
   Descriptor made(accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (!made) {
+  if (!made)
     fail_errno("accept");
-  }
   return made;
 }
 

@@ -23,9 +23,8 @@ Suite::Suite(const Connector& connector, std::string only, std::uint64_t seed, b
 }
 
 void Suite::group(const std::string& name, const std::function<void()>& body) {
-  if (without_.erase(name) != 0 || name.find(only_) == std::string::npos) {
+  if (without_.erase(name) != 0 || name.find(only_) == std::string::npos)
     return;
-  }
   const unsigned passed_before = passed_;
   const Clock::time_point begin = Clock::now();
   failed_in_group_ = 0;
@@ -35,9 +34,8 @@ void Suite::group(const std::string& name, const std::function<void()>& body) {
     try {
       body();
       // Bytes that no case looked at must be as they were, too.
-      if (pair_.client != nullptr) {
+      if (pair_.client != nullptr)
         run("the whole of both arenas", [this] { check_all(*pair_.client, *pair_.server); });
-      }
     } catch (const GivenUp&) {
       note = ", rest given up";
     }
@@ -92,11 +90,10 @@ void Suite::run(const std::string& what, const std::function<void()>& body) {
   ++cases_;
   const bool polling = cases_ % 4 == 0;
   const unsigned failed_before = failed_in_group_;
-  if (attempt(what + (polling ? " (polling)" : ""), body)) {
+  if (attempt(what + (polling ? " (polling)" : ""), body))
     ++passed_;
-  } else if (failed_in_group_ != failed_before && failed_in_group_ >= kEnough) {
+  else if (failed_in_group_ != failed_before && failed_in_group_ >= kEnough)
     throw GivenUp();
-  }
 }
 
 void Suite::skip(const std::string& why) {
@@ -109,17 +106,15 @@ int Suite::finish() {
     std::printf("not ok %u - %s: to be left out, and no group is called that\n", told(),
                 name.c_str());
   }
-  if (told() == 0) {
+  if (told() == 0)
     std::fprintf(stderr, "No group was run: the name of none contains \"%s\".\n", only_.c_str());
-  }
   std::printf("1..%u\n", told());
   return groups_failed_ != 0 || groups_passed_ == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 Pair& Suite::pair() {
-  if (pair_.client == nullptr) {
+  if (pair_.client == nullptr)
     pair_ = connector_.connect();
-  }
   const Wait wait = cases_ % 4 == 0 ? Wait::kPoll : Wait::kEvent;
   pair_.client->wait_with(wait);
   pair_.server->wait_with(wait);

@@ -95,9 +95,8 @@ TEST(Atomic, ResponseRoundTrips) {
 }
 
 TEST(Atomic, ThreeOperationsExist) {
-  for (u8 op = 0; op < 16; op++) {
+  for (u8 op = 0; op < 16; op++)
     EXPECT_EQ(weft_atomic_op_ok(op), op < 3) << int{op};
-  }
 }
 
 }  // namespace

@@ -100,12 +100,10 @@ TEST(Ddp, EveryOpcodeRoundTrips) {
         in.qn = queue_of(opcode);
         in.msn = 0xffffffff;
         in.mo = 0x80000001;
-        if (opcode == WEFT_RDMAP_SEND_INV || opcode == WEFT_RDMAP_SEND_SE_INV) {
+        if (opcode == WEFT_RDMAP_SEND_INV || opcode == WEFT_RDMAP_SEND_SE_INV)
           in.inv_stag = 0x01020304;
-        }
-        if (opcode == WEFT_RDMAP_SEND_IMM || opcode == WEFT_RDMAP_SEND_SE_IMM) {
+        if (opcode == WEFT_RDMAP_SEND_IMM || opcode == WEFT_RDMAP_SEND_SE_IMM)
           in.imm = 0x01020304;
-        }
       }
       Bytes buf(WEFT_DDP_MAX_LEN, 0xee);
       const u32 len = weft_ddp_encode(buf.data(), &in);
@@ -126,12 +124,10 @@ TEST(Ddp, AnStagThatIsNotForThePeerStaysHere) {
 }
 
 TEST(Ddp, RefusesEveryLengthThatIsTooShort) {
-  for (size_t len = 0; len < 14; len++) {
+  for (size_t len = 0; len < 14; len++)
     EXPECT_EQ(refusal_of(exact(kWrite, len)), kCutShort) << len;
-  }
-  for (size_t len = 0; len < 18; len++) {
+  for (size_t len = 0; len < 18; len++)
     EXPECT_EQ(refusal_of(exact(kSendInv, len)), kCutShort) << len;
-  }
   EXPECT_EQ(refusal_of(kWrite + Bytes(100)), std::nullopt);
 }
 
@@ -164,13 +160,12 @@ TEST(Ddp, KnowsMoreOpcodesOfAPeerThatAgreed) {
     for (u8 qn = 0; qn < 5; qn++) {
       const Bytes bytes = put(put(kSendInv, 1, 0x40 | opcode), 9, qn);
       const std::optional<Refusal> refusal = refusal_of(bytes, true);
-      if (qn == 4) {
+      if (qn == 4)
         EXPECT_EQ(refusal, kQueueNumber);
-      } else if (opcode <= WEFT_RDMAP_SEND_SE_IMM && qn == queue_of(opcode)) {
+      else if (opcode <= WEFT_RDMAP_SEND_SE_IMM && qn == queue_of(opcode))
         EXPECT_EQ(refusal, std::nullopt) << int{opcode};
-      } else {
+      else
         EXPECT_EQ(refusal, kOpcode) << int{opcode} << " on queue " << int{qn};
-      }
       EXPECT_EQ(refusal_of(bytes), qn > 2 ? kQueueNumber : kOpcode);
     }
   }
@@ -188,9 +183,8 @@ TEST(Ddp, RefusesAnOpcodeInTheWrongBufferModel) {
     const bool tagged = opcode == WEFT_RDMAP_WRITE || opcode == WEFT_RDMAP_READ_RESP;
     EXPECT_EQ(refusal_of(put(kWrite, 1, 0x40 | opcode)),
               tagged ? std::nullopt : std::optional(kOpcode));
-    if (tagged) {
+    if (tagged)
       EXPECT_EQ(refusal_of(put(kSendInv, 1, 0x40 | opcode)), kOpcode);
-    }
   }
 }
 
@@ -204,9 +198,8 @@ TEST(Ddp, RefusesAnotherQueue) {
     }
     EXPECT_EQ(refusal_of(put(put(kSendInv, 1, 0x40 | opcode), 9, 3)), kQueueNumber);
     // All 32 bits of the queue number count.
-    for (size_t byte = 6; byte < 9; byte++) {
+    for (size_t byte = 6; byte < 9; byte++)
       EXPECT_EQ(refusal_of(put(put(kReadReq, 1, 0x40 | opcode), byte, 1)), kQueueNumber);
-    }
   }
 }
 
@@ -228,9 +221,8 @@ TEST(Ddp, EveryControlField) {
     Bytes bytes = kReadReq;
     put_unaligned_be16(static_cast<u16>(control), bytes.data());
     const u32 opcode = control & 0xf;
-    if (opcode != 1) {
+    if (opcode != 1)
       bytes[9] = opcode == 7 ? 2 : 0;
-    }
     const bool tagged = (control & 0x8000) != 0;
     const bool good = (control & 0x0300) == 0x0100 && (control & 0x00c0) == 0x0040 && opcode < 8 &&
                       tagged == (opcode == 0 || opcode == 2);
@@ -309,9 +301,8 @@ TEST(Ddp, ARepeatedSegmentHasTheOffsetAskedFor) {
   for (const bool tagged : {false, true}) {
     const Repeated segment(tagged);
     EXPECT_TRUE(segment.repeats());
-    for (u32 bit = 0; bit < 64; bit++) {
+    for (u32 bit = 0; bit < 64; bit++)
       EXPECT_FALSE(segment.repeats(Repeated::kAt ^ 1ULL << bit)) << tagged << ", bit " << bit;
-    }
     // A value past 32 bits is no offset of a message.
     EXPECT_FALSE(segment.repeats(Repeated::kAt + (1ULL << 32)));
     const weft_ddp_hdr hdr = decoded(segment.next.data(), weft_ddp_hdr_len(tagged));

@@ -24,9 +24,8 @@ Read read(const Bytes& stream, const std::vector<u32>& cuts, const Must& must) {
   u32 left = 0;  // of the piece
   u32 n = 0;
   for (size_t at = 0; at < stream.size(); left -= std::min(left, n)) {
-    if (left == 0 && cut != cuts.end()) {
+    if (left == 0 && cut != cuts.end())
       left = *cut++;
-    }
     n = static_cast<u32>(stream.size() - at);
     n = left != 0 ? std::min(n, left) : n;
     if (weft_marks_next(&marks, &n)) {
@@ -37,9 +36,8 @@ Read read(const Bytes& stream, const std::vector<u32>& cuts, const Must& must) {
         out.wrong = true;
         return out;
       }
-      if (verdict == WEFT_MARKS_WHOLE) {
+      if (verdict == WEFT_MARKS_WHOLE)
         out.markers.insert(out.markers.end(), marks.bytes, marks.bytes + WEFT_MARKER_LEN);
-      }
       continue;
     }
     // Up to the end of the length field, and of the FPDU.

@@ -32,9 +32,8 @@ bool accepted(const Bytes& bytes, bool reply) {
   weft_mpa_frame frame{.revision = 0xaa};
   const u32 at = decode(bytes, reply, &frame);
   EXPECT_EQ(frame.revision == 0xaa, at == 0) << "the result is written only on success";
-  if (at != 0) {
+  if (at != 0)
     EXPECT_EQ(at + frame.private_len, bytes.size());
-  }
   return at != 0;
 }
 
@@ -138,9 +137,8 @@ TEST(Mpa, IgnoresReservedFlags) {
 
 TEST(Mpa, RefusesALengthThatDisagrees) {
   const Bytes whole = frame_of(kReqKey, 0x40, 1, Bytes(33));
-  for (size_t len = 0; len < whole.size(); len++) {
+  for (size_t len = 0; len < whole.size(); len++)
     EXPECT_FALSE(accepted(exact(whole, len), false)) << len;
-  }
   EXPECT_TRUE(accepted(whole, false));
   EXPECT_FALSE(accepted(whole + Bytes(1), false));
 }

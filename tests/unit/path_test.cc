@@ -39,9 +39,8 @@ TEST(Path, EachTypeHasItsLength) {
                                   {WEFT_PATH_JOIN, 8},
                                   {WEFT_PATH_CHALLENGE, 16},
                                   {WEFT_PATH_ANSWER, 8}}) {
-    for (u32 n = 0; n < 16; n++) {
+    for (u32 n = 0; n < 16; n++)
       EXPECT_EQ(decode(ulpdu(type, Bytes(n)), &hdr), n == len) << type << " " << n;
-    }
   }
 }
 
@@ -51,9 +50,8 @@ TEST(Path, RefusesUnknownTypes) {
     const bool known = (type >= WEFT_PATH_SEGMENT && type <= WEFT_PATH_ACK) ||
                        (type >= WEFT_PATH_ADDRESSES && type <= WEFT_PATH_ANSWER);
     bool any = false;
-    for (const u32 n : {0, 1, 8, 16, 20}) {
+    for (const u32 n : {0, 1, 8, 16, 20})
       any |= decode(ulpdu(static_cast<u8>(type), Bytes(n)), &hdr);
-    }
     EXPECT_EQ(any, known) << type;
   }
 }
@@ -61,9 +59,8 @@ TEST(Path, RefusesUnknownTypes) {
 TEST(Path, RefusesWhatIsTooShort) {
   weft_path_hdr hdr{};
   const Bytes whole = ulpdu(WEFT_PATH_ACK);
-  for (size_t len = 0; len < whole.size(); len++) {
+  for (size_t len = 0; len < whole.size(); len++)
     EXPECT_FALSE(decode(exact(whole, len), &hdr)) << len;
-  }
 }
 
 TEST(Path, ReservedBytesAreIgnoredAndWrittenAsZero) {
@@ -78,9 +75,8 @@ TEST(Path, ReservedBytesAreIgnoredAndWrittenAsZero) {
 
 TEST(Path, AddressesComeAsTheyWent) {
   weft_path_addrs in{};
-  for (u8 i = 0; i < WEFT_PATH_KEY_LEN; i++) {
+  for (u8 i = 0; i < WEFT_PATH_KEY_LEN; i++)
     in.key[i] = static_cast<u8>(0xa0 + i);
-  }
   in.port = 0xbeef;
   in.paths = 3;
   for (u8 num = 0; num <= WEFT_PATH_MAX_ADDRS; num++) {

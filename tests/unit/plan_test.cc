@@ -150,12 +150,10 @@ class Stream {
       }
       ASSERT_NO_FATAL_FAILURE(check_fpdu(f, tagged, left));
       ASSERT_LE(f.len, max_fpdu_);
-      if (max_fpdu_ == emss_) {
+      if (max_fpdu_ == emss_)
         ASSERT_LE(f.len, room_) << "an FPDU crosses a segment boundary";
-      }
-      if (!f.last) {
+      if (!f.last)
         ASSERT_EQ((emss_ - room_ + f.len) % emss_, 0U) << "an FPDU goes on, but not to a boundary";
-      }
       room_ = emss_ - (emss_ - room_ + f.len) % emss_;
       ASSERT_GE(room_, 4U);
       ASSERT_LE(room_, emss_);
@@ -196,9 +194,8 @@ TEST(Plan, TrainsOfRandomMessages) {
       const u32 below = kind < 4 ? 64 : kind < 7 ? 2 * emss : 20 * emss;
       const u32 size = random() % below;
       ASSERT_NO_FATAL_FAILURE(stream.send(random() % 2 == 0, size)) << "emss " << emss;
-      if (random() % 50 == 0) {
+      if (random() % 50 == 0)
         stream.end_segment();
-      }
     }
   }
 }
@@ -208,9 +205,8 @@ TEST(Plan, TrainsOfTinyMessages) {
     for (u32 size = 0; size <= 32; size++) {
       for (const bool tagged : {false, true}) {
         Stream stream(emss, emss);
-        for (int i = 0; i < 2000; i++) {
+        for (int i = 0; i < 2000; i++)
           ASSERT_NO_FATAL_FAILURE(stream.send(tagged, size));
-        }
         EXPECT_EQ(stream.fpdus(), 2000U) << "a tiny message was cut";
       }
     }
@@ -234,9 +230,8 @@ TEST(Plan, LargeFpdus) {
   std::mt19937 random = fresh_random(5041);
   for (const u32 emss : kEmss) {
     for (const u32 max_fpdu : {emss, emss + 4, 2 * emss, 16384U, 65540U, 65544U, 100000U}) {
-      if (max_fpdu < emss) {
+      if (max_fpdu < emss)
         continue;
-      }
       Stream stream(emss, max_fpdu);
       for (int i = 0; i < 2000; i++) {
         ASSERT_NO_FATAL_FAILURE(stream.send(random() % 2 == 0, random() % 200000))
@@ -266,9 +261,8 @@ TEST(Plan, RoomIsNeverNegative) {
     }
     ASSERT_NO_FATAL_FAILURE(check_fpdu(f, tagged, left));
     ASSERT_LE(f.len, max_fpdu);
-    if (max_fpdu == emss) {
+    if (max_fpdu == emss)
       ASSERT_LE(f.len, room);
-    }
   }
 }
 

@@ -59,9 +59,8 @@ class SendRingTest : public testing::TestWithParam<uint32_t> {
     return ring_.push(request(wr_id), sges.data(), static_cast<uint32_t>(sges.size()));
   }
   void push_largest(uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++)
       ASSERT_TRUE(push(i, many_));
-    }
   }
 
   // The next request, which is that one.
@@ -155,16 +154,14 @@ TEST_P(SendRingTest, FullWhenBlocksRunOutAndNotBefore) {
   ring_.publish();
 
   // The kernel has fetched all, but blocks come free with completion only.
-  for (uint32_t i = 0; i < kBlocks; i++) {
+  for (uint32_t i = 0; i < kBlocks; i++)
     fetched(i);
-  }
   expect_empty();
   EXPECT_FALSE(push(99, one_));
 
   kernel_.release(4);
-  for (int i = 0; i < 5; i++) {
+  for (int i = 0; i < 5; i++)
     ring_.retire(true);
-  }
   EXPECT_EQ(weft_sq_blocks_for_sge(WEFT_MAX_SGE), 5U);
   EXPECT_FALSE(push(100, many_));
   kernel_.release(1);
@@ -223,9 +220,8 @@ TEST_P(SendRingTest, CountsUntilPolled) {
     wr.flags = flags;
     const bool taken = ring_.push_block(wr, 0);
     ring_.publish();
-    if (SendEntry entry; kernel_.fetch(&entry)) {
+    if (SendEntry entry; kernel_.fetch(&entry))
       kernel_.release(entry.blocks);
-    }
     return taken;
   };
   EXPECT_TRUE(post(WEFT_WR_SIGNALED));
@@ -261,9 +257,8 @@ TEST_P(SendRingTest, ScribbledBlocksEndTheCountAllTheSame) {
     attach(3);
     push_largest(3);
     ring_.publish();
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < 3; i++)
       kernel_.release(fetched(i).blocks);
-    }
     auto* ring = static_cast<uint8_t*>(memory_.base()) + WEFT_RING_OFFSET;
     for (uint32_t i = 0; i < kBlocks; i++) {
       ring[size_t{i} * WEFT_SQ_BLOCK + offsetof(weft_sq_wr, num_blocks)] =
@@ -283,9 +278,8 @@ TEST_P(SendRingTest, ARefusedRequestLeavesNoTrace) {
   EXPECT_FALSE(push(50, many_));
   EXPECT_EQ(ring_.free_slots(), 1U);
   ring_.publish();
-  for (uint32_t i = 0; i < 3; i++) {
+  for (uint32_t i = 0; i < 3; i++)
     fetched(i);
-  }
   expect_empty();
 }
 
@@ -371,9 +365,8 @@ TEST_P(SendRingTest, SingleBlocksAtEveryPosition) {
     EXPECT_EQ(entry.head.atomic.operands.compare_add, wr_id * 17);
     EXPECT_EQ(entry.head.atomic.operands.swap, wr_id * 19);
   }
-  for (uint32_t i = 0; i < kBlocks; i++) {
+  for (uint32_t i = 0; i < kBlocks; i++)
     ASSERT_TRUE(ring_.push_block(request(i), 0));
-  }
   EXPECT_FALSE(ring_.push_block(request(99), 0));
 }
 
@@ -459,9 +452,8 @@ TEST_P(RecvRingTest, TakesAsManyAsItPromises) {
     const bool shared = step % 2 == 0;
     attach(promised, shared);
     for (int pass = 0; pass < 5; pass++) {
-      for (uint32_t i = 0; i < promised; i++) {
+      for (uint32_t i = 0; i < promised; i++)
         ASSERT_TRUE(push(i)) << i << " of " << promised;
-      }
       EXPECT_FALSE(push(99)) << promised;
       ring_.publish();
       RecvEntry entry;
@@ -470,9 +462,8 @@ TEST_P(RecvRingTest, TakesAsManyAsItPromises) {
       kernel_.release();
       if (!shared && promised != 0) {
         EXPECT_FALSE(push(99)) << promised;
-        for (uint32_t i = 0; i < promised; i++) {
+        for (uint32_t i = 0; i < promised; i++)
           ring_.retire();
-        }
       }
     }
   }
@@ -486,9 +477,8 @@ class CompletionRingTest : public testing::TestWithParam<uint32_t> {
 
   CompletionRingTest() : memory_(WEFT_RING_OFFSET + kEntries * sizeof(weft_cqe)) {
     kernel_ = KernelCompletionQueue(memory_.base(), kEntries);
-    if (GetParam() != 0) {
+    if (GetParam() != 0)
       kernel_.start_at(GetParam());
-    }
     ring_ = zeroed<CompletionRing>();
     ring_.attach(memory_.base(), kEntries);
   }
@@ -499,18 +489,16 @@ class CompletionRingTest : public testing::TestWithParam<uint32_t> {
   }
 
   void fill() {
-    for (uint32_t i = 0; i < kEntries; i++) {
+    for (uint32_t i = 0; i < kEntries; i++)
       ASSERT_TRUE(complete(i));
-    }
   }
 
   // Polls one, or returns UINT64_MAX.
   uint64_t poll() {
     uint32_t word = 0;
     const weft_cqe* cqe = ring_.peek(&word);
-    if (cqe == nullptr) {
+    if (cqe == nullptr)
       return UINT64_MAX;
-    }
     EXPECT_EQ(WEFT_CQE_OPCODE(word), static_cast<uint32_t>(WEFT_OP_SEND));
     EXPECT_EQ(cqe->byte_len, static_cast<uint32_t>(cqe->wr_id * 2));
     const uint64_t wr_id = cqe->wr_id;
@@ -536,12 +524,10 @@ TEST_P(CompletionRingTest, PhaseTurnsWithEveryPass) {
   // Batches of every size, so that each slot is met in each phase.
   for (uint32_t round = 0; round < 200; round++) {
     const uint32_t batch = 1 + round % kEntries;
-    for (uint32_t i = 0; i < batch; i++) {
+    for (uint32_t i = 0; i < batch; i++)
       ASSERT_TRUE(complete(pushed++));
-    }
-    for (uint32_t i = 0; i < batch; i++) {
+    for (uint32_t i = 0; i < batch; i++)
       ASSERT_EQ(poll(), polled++);
-    }
     ASSERT_EQ(poll(), UINT64_MAX) << "an entry of the pass before";
     ring_.publish();
   }
@@ -563,9 +549,8 @@ TEST_P(CompletionRingTest, OverflowIsSeen) {
   EXPECT_FALSE(ring_.overflown());
   EXPECT_FALSE(complete(99));
   EXPECT_TRUE(ring_.overflown());
-  for (uint32_t i = 0; i < kEntries; i++) {
+  for (uint32_t i = 0; i < kEntries; i++)
     EXPECT_EQ(poll(), i) << "what came before the overflow is still there";
-  }
   EXPECT_EQ(poll(), UINT64_MAX);
 }
 
@@ -573,9 +558,8 @@ TEST_P(CompletionRingTest, DiscardHitsOneQueuePairOnly) {
   ASSERT_TRUE(complete(1, 7));
   ring_.take();  // already polled: must not be touched
   ring_.publish();
-  for (uint32_t i = 0; i < kEntries; i++) {
+  for (uint32_t i = 0; i < kEntries; i++)
     ASSERT_TRUE(complete(i, i % 2 == 0 ? 7 : 8));
-  }
   ring_.discard(7);
   for (uint32_t i = 0; i < kEntries; i++) {
     uint32_t word = 0;
@@ -601,12 +585,10 @@ TEST_P(CompletionRingTest, MovesToRingsOfOtherSizes) {
   ring_.arm(false);
   for (int round = 0; round < 300; round++) {
     uint32_t room = size - static_cast<uint32_t>(pushed - polled);
-    for (uint32_t i = static_cast<uint32_t>(random() % (room + 1)); i > 0; i--) {
+    for (uint32_t i = static_cast<uint32_t>(random() % (room + 1)); i > 0; i--)
       ASSERT_TRUE(complete(pushed++));
-    }
-    for (uint64_t i = random() % (pushed - polled + 1); i > 0; i--) {
+    for (uint64_t i = random() % (pushed - polled + 1); i > 0; i--)
       ASSERT_EQ(poll(), polled++);
-    }
     ring_.publish();
     do {
       size = 1U << random() % 7;
@@ -615,9 +597,8 @@ TEST_P(CompletionRingTest, MovesToRingsOfOtherSizes) {
     kernel_.move(rings.back()->base(), size);
     ring_.move(rings.back()->base(), size);
   }
-  while (polled < pushed) {
+  while (polled < pushed)
     ASSERT_EQ(poll(), polled++);
-  }
   EXPECT_EQ(poll(), UINT64_MAX);
   ring_.publish();
   EXPECT_TRUE(kernel_.notify(false)) << "armed, as before all moves";

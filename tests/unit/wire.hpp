@@ -59,9 +59,8 @@ inline Bytes written(const Bytes& ulpdu, bool crc) {
   const u32 len = static_cast<u32>(ulpdu.size());
   Bytes fpdu(weft_fpdu_len(len), 0xee);
   std::copy(ulpdu.begin(), ulpdu.end(), weft_fpdu_begin(fpdu.data(), len));
-  if (weft_fpdu_end(fpdu.data(), len, crc) != fpdu.size()) {
+  if (weft_fpdu_end(fpdu.data(), len, crc) != fpdu.size())
     std::abort();
-  }
   return fpdu;
 }
 

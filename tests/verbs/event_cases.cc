@@ -30,12 +30,10 @@ void refused_message(Suite& suite) {
 
 // So many messages of a byte, each of which has its receive.
 void send(const Pair& pair, int messages) {
-  for (int at = 0; at < messages; ++at) {
+  for (int at = 0; at < messages; ++at)
     pair.server->post_recv({{kTarget, 1}});
-  }
-  for (int at = 0; at < messages; ++at) {
+  for (int at = 0; at < messages; ++at)
     pair.client->post_send(pair.client->work(IBV_WR_SEND, {{kSource, 1}}));
-  }
 }
 
 // More completions than the queue holds: what fitted can be polled, then comes the error.
@@ -71,9 +69,8 @@ void moderated(Suite& suite) {
     require_zero(ibv_modify_cq(queue, &attr), "ibv_modify_cq");
   };
   const auto take = [&](int messages) {
-    for (int at = 0; at < messages; ++at) {
+    for (int at = 0; at < messages; ++at)
       require(server.poll(queue).has_value(), "completion " + std::to_string(at) + " is not there");
-    }
     require(!server.poll(queue).has_value(), "there is one too many");
   };
   ibv_device_attr_ex device{};

@@ -21,9 +21,8 @@ void start_poll(const Endpoint& endpoint, ibv_cq_ex* cq) {
   const Deadline deadline(kPatience);
   ibv_poll_cq_attr attr{};
   int error = 0;
-  while ((error = ibv_start_poll(cq, &attr)) == ENOENT) {
+  while ((error = ibv_start_poll(cq, &attr)) == ENOENT)
     require(!deadline.over(), std::string("no completion at the ") + endpoint.name());
-  }
   require_zero(error, "ibv_start_poll");
 }
 

@@ -33,9 +33,8 @@ void parent_goes_on(Suite& suite) {
     char word = 0;
     close(there.number());
     const bool told = read(here.number(), &word, 1) == 0;
-    for (const Endpoint* end : {pair.client.get(), pair.server.get()}) {
+    for (const Endpoint* end : {pair.client.get(), pair.server.get()})
       std::memset(end->memory().bytes(), 0xdd, end->memory().size());
-    }
     return told ? 0 : 1;
   });
   // From here on, the wire must carry what the parent writes, and the parent read what arrives.

@@ -29,9 +29,8 @@ void foreign_numbers(Suite& suite) {
     require_error(ring(own, method, number), 0, "its own queue pair");
     require_error(ring(other.get(), method, number), ENOENT, "another context's queue pair");
     require_error(ring(own, method, number | 1ULL << 32), ENOENT, "the number plus 2^32");
-    for (const std::uint64_t none : {0ULL, 1ULL, 0xffffffULL, 0xffffffffULL, ~0ULL}) {
+    for (const std::uint64_t none : {0ULL, 1ULL, 0xffffffULL, 0xffffffffULL, ~0ULL})
       require_error(ring(own, method, none), ENOENT, "number " + std::to_string(none));
-    }
     for (const std::uint16_t bytes : {0, 4, 7, 9, 16, 0xffff}) {
       require_error(ring(own, method, number, bytes), EINVAL,
                     "a number of " + std::to_string(bytes) + " bytes");
@@ -57,11 +56,10 @@ void destroyed_beside(Suite& suite) {
     while (!done.stop_requested()) {
       for (const weft_qp_method method : {WEFT_METHOD_SEND_DOORBELL, WEFT_METHOD_RECV_DOORBELL}) {
         const int error = ring(context, method, number);
-        if (error == 0) {
+        if (error == 0)
           ++found;
-        } else if (error != ENOENT) {
+        else if (error != ENOENT)
           strange = error;
-        }
       }
     }
   });

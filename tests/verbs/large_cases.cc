@@ -22,9 +22,8 @@ class Wallpaper {
         file_(file),
         room_(room_for(size, file), MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, PROT_NONE) {
     const Descriptor paper(memfd_create("weft", MFD_CLOEXEC | flags));
-    if (!paper || ftruncate(paper.number(), static_cast<off_t>(file)) != 0) {
+    if (!paper || ftruncate(paper.number(), static_cast<off_t>(file)) != 0)
       throw Skip("no such memory file here");
-    }
     for (std::uint64_t at = 0; at < size; at += file) {
       if (mmap(bytes() + at, file, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, paper.number(),
                0) == MAP_FAILED) {
@@ -42,9 +41,8 @@ class Wallpaper {
   // Returns true if these bytes are at the offset, seen through the file's first mapping.
   bool holds(std::uint64_t offset, const std::vector<std::uint8_t>& what) const {
     for (std::size_t at = 0; at < what.size(); ++at) {
-      if (bytes()[(offset + at) % file_] != what[at]) {
+      if (bytes()[(offset + at) % file_] != what[at])
         return false;
-      }
     }
     return true;
   }
@@ -52,9 +50,8 @@ class Wallpaper {
 
  private:
   static std::uint64_t room_for(std::uint64_t size, std::uint64_t file) {
-    if (size + 2 * file > SIZE_MAX) {
+    if (size + 2 * file > SIZE_MAX)
       throw Skip("a process of 32 bits has no room for it");
-    }
     return size + 2 * file;
   }
   std::uint64_t size_;

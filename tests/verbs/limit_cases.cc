@@ -22,12 +22,10 @@ int outcome(const Owned<Object>& object) {
 void at_the_limit(const std::string& what, std::uint32_t limit,
                   const std::function<int(std::uint32_t)>& make) {
   require(limit > 1, what + " is " + std::to_string(limit));
-  for (const std::uint32_t value : {1U, limit - 1, limit}) {
+  for (const std::uint32_t value : {1U, limit - 1, limit})
     require_zero(make(value), what + " " + std::to_string(value));
-  }
-  for (const std::uint32_t value : {limit + 1, std::numeric_limits<std::uint32_t>::max()}) {
+  for (const std::uint32_t value : {limit + 1, std::numeric_limits<std::uint32_t>::max()})
     require_error(make(value), EINVAL, what + " " + std::to_string(value));
-  }
 }
 
 // A queue pair that is connected to nothing, with these capacities or more.
@@ -57,9 +55,8 @@ int make_cq(const Endpoint& end, std::uint32_t entries) {
 int make_srq(const Endpoint& end, std::uint32_t receives, std::uint32_t sges) {
   ibv_srq_init_attr init{.attr = {.max_wr = receives, .max_sge = sges}};
   const Owned<ibv_srq> srq(ibv_create_srq(end.pd(), &init));
-  if (srq == nullptr) {
+  if (srq == nullptr)
     return errno;
-  }
   ibv_srq_attr granted{};
   require_zero(ibv_query_srq(srq.get(), &granted), "ibv_query_srq");
   require(granted.max_wr >= receives && granted.max_sge >= sges, "less was granted than asked for");
@@ -119,9 +116,8 @@ void capacity_cases(Suite& suite) {
                  [&](std::uint32_t value) { return make_srq(end, 1, value); });
   });
   suite.run("max_mr_size", [&] {
-    if (device.max_mr_size + 1 > SIZE_MAX) {
+    if (device.max_mr_size + 1 > SIZE_MAX)
       Suite::skip("no process of 32 bits has so much memory");
-    }
     const Owned<ibv_mr> mr(
         ibv_reg_mr(end.pd(), end.memory().bytes(), device.max_mr_size + 1, IBV_ACCESS_LOCAL_WRITE));
     require(mr == nullptr, "a region past max_mr_size was had");
@@ -132,9 +128,8 @@ void capacity_cases(Suite& suite) {
 // `count` extents of different lengths, with gaps between them.
 Layout scattered(std::size_t begin, std::uint32_t count) {
   Layout layout;
-  for (std::uint32_t i = 0; i < count; i++) {
+  for (std::uint32_t i = 0; i < count; i++)
     layout.push_back({begin + i * std::size_t{3000}, 100 + i * 37U});
-  }
   return layout;
 }
 
@@ -176,9 +171,8 @@ void list_cases(Suite& suite) {
   });
   suite.run("one more is refused", [&] {
     const Layout much = scattered(kSource, most + 1);
-    for (const ibv_wr_opcode opcode : {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
+    for (const ibv_wr_opcode opcode : {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ})
       expect_not_taken(client, client.work(opcode, much));
-    }
     Receive receive(client.memory().sges(much));
     require_error(post(client.qp(), receive), EINVAL, "the receive");
   });
@@ -247,9 +241,8 @@ void exhaust(std::uint32_t limit, std::uint32_t others, const std::function<Obje
   objects.reserve(limit);
   for (;;) {
     Owned<Object> object(make());
-    if (object == nullptr) {
+    if (object == nullptr)
       break;
-    }
     objects.push_back(std::move(object));
     require(objects.size() + others <= limit, "more can be had than the device says");
   }
@@ -265,9 +258,8 @@ void exhaust(std::uint32_t limit, std::uint32_t others, const std::function<Obje
 void number_cases(Suite& suite, const std::string& name, void (*cases)(Suite&, const Endpoint&)) {
   suite.group(name, [&] {
     const char* const less = std::getenv("WEFT_LESS");
-    if (less != nullptr && std::atoi(less) > 1) {
+    if (less != nullptr && std::atoi(less) > 1)
       Suite::skip("this kernel is too slow for 65536 objects of each kind");
-    }
     const Pair pair = suite.connector().connect();
     cases(suite, *pair.client);
   });

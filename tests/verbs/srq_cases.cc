@@ -52,9 +52,8 @@ void srq_cases(Suite& suite) {
     Endpoint& client = *pair.client;
     Endpoint& server = *pair.server;
     suite.run("sends of several sizes", [&] {
-      for (const std::uint32_t length : {0U, 1U, 100U, 5000U, 300000U}) {
+      for (const std::uint32_t length : {0U, 1U, 100U, 5000U, 300000U})
         send_checked(client, server, length);
-      }
     });
     suite.run("a send that comes before its receive", [&] {
       leave_event(client, server);
@@ -66,9 +65,8 @@ void srq_cases(Suite& suite) {
     });
     suite.run("the limit: armed, queried, reached once", [&] {
       std::uint64_t receives[4] = {};
-      for (std::uint64_t& receive : receives) {
+      for (std::uint64_t& receive : receives)
         receive = server.post_recv({{0, 0}});
-      }
       ibv_srq_attr attr{.srq_limit = 3};
       require_zero(ibv_modify_srq(server.srq(), &attr, IBV_SRQ_LIMIT), "ibv_modify_srq");
       attr = {};

@@ -37,9 +37,8 @@ class Crowd {
   bool over() const { return over_ || Clock::now() - moved_.load() > kPatience; }
   void moved() { moved_ = Clock::now(); }
   void fail(const std::string& why) {
-    if (!failed_.exchange(true)) {
+    if (!failed_.exchange(true))
       why_ = why;
-    }
     over_ = true;
   }
   std::size_t size() const { return threads_.size(); }
@@ -90,13 +89,11 @@ template <typename Queue, typename Request>
 bool keep_posting(const Crowd& crowd, Queue* queue, Request& work) {
   for (;;) {
     const int error = post(queue, work);
-    if (error == 0) {
+    if (error == 0)
       return true;
-    }
     require_error(error, ENOMEM, "a post");
-    if (crowd.over()) {
+    if (crowd.over())
       return false;
-    }
     std::this_thread::yield();
   }
 }
@@ -106,16 +103,14 @@ void poll_until(Crowd& crowd, ibv_cq* cq, bool by_event, const Ledger& ledger,
                 const std::function<void(const ibv_wc&)>& note) {
   const auto take_some = [&] {
     const bool some = take(cq, note);
-    if (some) {
+    if (some)
       crowd.moved();
-    }
     return some;
   };
   while (!crowd.over() && !ledger.complete()) {
     if (!by_event) {
-      if (!take_some()) {
+      if (!take_some())
         std::this_thread::yield();
-      }
       continue;
     }
     require_zero(ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
@@ -148,18 +143,15 @@ void one_queue_pair(Suite& suite) {
         Work work = client.work(at % 3 == 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, mine, server,
                                 kTarget + which * kRoom);
         work.wr_id = which * kEach + at;
-        if (at % 3 == 1 && which % 2 == 0) {
+        if (at % 3 == 1 && which % 2 == 0)
           work.send_flags |= IBV_SEND_INLINE;
-        }
-        if (!keep_posting(crowd, client.qp(), work)) {
+        if (!keep_posting(crowd, client.qp(), work))
           return;
-        }
       }
     });
   }
-  for (unsigned which = 0; which < 4; ++which) {
+  for (unsigned which = 0; which < 4; ++which)
     crowd.add([&, which] { poll_until(crowd, client.send_cq(), which == 0, ledger, note); });
-  }
   for (unsigned which = 0; which < 2; ++which) {
     crowd.add([&] {
       while (!crowd.over() && !ledger.complete()) {
@@ -199,27 +191,24 @@ void one_shared_queue(Suite& suite) {
   fed.pd = home.server->pd();
   fed.srq = srq;
   std::vector<Pair> pairs;
-  for (unsigned at = 0; at < kPairs; ++at) {
+  for (unsigned at = 0; at < kPairs; ++at)
     pairs.push_back(suite.connector().connect({.cq_entries = 2048}, fed));
-  }
   Ledger sent(kPairs * kEach);
   Ledger received(kFeeders * kEach);
   // A buffer for each receive, filled by the client whose queue pair the completion names.
   const auto buffer = [](std::uint64_t wr_id) {
     return kTarget + static_cast<std::size_t>(wr_id) * 256;
   };
-  for (unsigned which = 0; which < kPairs; ++which) {
+  for (unsigned which = 0; which < kPairs; ++which)
     pairs[which].client->memory().fill(message, which);
-  }
   Crowd crowd;
   for (unsigned which = 0; which < kFeeders; ++which) {
     crowd.add([&, which] {
       for (std::uint64_t at = 0; at < kEach; ++at) {
         const std::uint64_t number = which * kEach + at;
         Receive work(home.server->memory().sges({{buffer(number), 256}}), number);
-        if (!keep_posting(crowd, srq, work)) {
+        if (!keep_posting(crowd, srq, work))
           return;
-        }
       }
     });
   }
@@ -230,9 +219,8 @@ void one_shared_queue(Suite& suite) {
       Work work = client.work(IBV_WR_SEND, message);
       for (std::uint64_t at = 0; at < kEach; ++at) {
         work.wr_id = which * kEach + at;
-        if (!keep_posting(crowd, client.qp(), work)) {
+        if (!keep_posting(crowd, client.qp(), work))
           return;
-        }
       }
     });
     crowd.add([&, which] {
@@ -271,9 +259,8 @@ void sends_between_answers(Suite& suite) {
   std::jthread reader([&](const std::stop_token& done) {
     const Work read = client.work(IBV_WR_RDMA_READ, {{kTarget, 1}}, server, kSource);
     try {
-      for (unsigned at = 0; at < kReads; ++at) {
+      for (unsigned at = 0; at < kReads; ++at)
         client.post_send(read);
-      }
       while (!done.stop_requested()) {
         const auto completion = client.poll(client.send_cq());
         if (completion) {
@@ -286,18 +273,15 @@ void sends_between_answers(Suite& suite) {
     }
   });
   const Work send = server.work(IBV_WR_SEND, {{kSource, 1}});
-  for (unsigned at = 0; at < kReceives; ++at) {
+  for (unsigned at = 0; at < kReceives; ++at)
     client.post_recv({{kTarget + 8, 1}});
-  }
   const Deadline deadline(kTime);
   for (unsigned pause = 0; !deadline.over() && !refused; pause = (pause + 1) % 64) {
     server.carry_out(send);
-    while (client.poll(client.recv_cq())) {
+    while (client.poll(client.recv_cq()))
       client.post_recv({{kTarget + 8, 1}});
-    }
-    for (unsigned turn = 0; turn < pause; ++turn) {
+    for (unsigned turn = 0; turn < pause; ++turn)
       static_cast<void>(server.poll(server.recv_cq()));
-    }
   }
   reader.request_stop();
   reader.join();

@@ -63,11 +63,10 @@ std::uint64_t reach(Endpoint& client, ibv_wr_opcode opcode, std::uint32_t rkey,
   Work work = client.work(opcode, {{opcode == IBV_WR_RDMA_READ ? kTarget : kSource, length}});
   work.aim(address, rkey);
   return post_either(client, work, [&](ibv_qp_ex* qp) {
-    if (opcode == IBV_WR_RDMA_READ) {
+    if (opcode == IBV_WR_RDMA_READ)
       ibv_wr_rdma_read(qp, rkey, address);
-    } else {
+    else
       ibv_wr_rdma_write(qp, rkey, address);
-    }
     ibv_wr_set_sge_list(qp, 1, work.sg_list);
   });
 }
@@ -235,11 +234,10 @@ void type_2_refusals(Suite& suite) {
   bound(suite, IBV_MW_TYPE_2, "another queue pair's window", [&](Bound& b) {
     for (const bool invalidate : {false, true}) {
       const Pair other = suite.connector().connect({}, {.pd = b.server.pd()});
-      if (invalidate) {
+      if (invalidate)
         refuse_invalidation(*other.client, *other.server, b.window->rkey);
-      } else {
+      else
         refuse_read(*other.client, *other.server, b.window->rkey, b.there, 8);
-      }
     }
     write_and_read(b.client, b.server, b.window->rkey, b.there);
   });
