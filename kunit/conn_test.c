@@ -120,7 +120,7 @@ CASE_WITH(conn_many, struct weft_lane *many, lane(test))
 		weft_conn_post(conn[i], WEFT_EV_EVICT);
 	weft_conn_post(conn[ARRAY_SIZE(conn) - 1], WEFT_EV_READABLE); /* keeps its turn */
 	for (i = 0; i + 1 < ARRAY_SIZE(conn); i++)
-		strays += conn[i + 1]->turn.next != &conn[i]->turn;
+		strays += conn[i + 1]->in_lane.next != &conn[i]->in_lane;
 	preempt_enable();
 	KUNIT_EXPECT_EQ(test, strays, 0U);
 	for (i = 0; i < ARRAY_SIZE(conn) / 64 + 1; i++)

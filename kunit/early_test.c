@@ -222,7 +222,7 @@ CASE_WITH(early_messages, struct early_bench *b, begun(test))
 		expect_recv(test, b->e, 0x10 + i, strlen(text[i]), IB_WC_SUCCESS);
 }
 
-/* The message behind the window is none of it: it waits for its turn. */
+/* The message behind the inbox is none of it: it waits for its turn. */
 CASE_WITH(early_behind_window, struct early_bench *b, early_new(test))
 {
 	const u32 size = RECEIVES, made = rx_of(b->e->qp)->sends.size;

@@ -8,70 +8,70 @@
 
 static void window_end(struct kunit *test, void *window)
 {
-	weft_window_destroy(window);
+	weft_inbox_destroy(window);
 }
 
-static struct weft_window *window(struct kunit *test)
+static struct weft_inbox *window(struct kunit *test)
 {
-	struct weft_window *w = zeroed(test, sizeof(*w));
+	struct weft_inbox *w = zeroed(test, sizeof(*w));
 
-	KUNIT_ASSERT_EQ(test, weft_window_init(w, 1, MAX_SGE, NULL), 0);
-	weft_window_start(w);
+	KUNIT_ASSERT_EQ(test, weft_inbox_init(w, 1, MAX_SGE, NULL), 0);
+	weft_inbox_start(w);
 	at_end(test, window_end, w);
 	return w;
 }
 
 /* The message whose turn it is, if it is whole. */
-static struct weft_inbound *ready(const struct weft_window *w)
+static struct weft_inbound *ready(const struct weft_inbox *w)
 {
-	struct weft_inbound *m = weft_window_at(w, w->next);
+	struct weft_inbound *m = weft_inbox_at(w, w->next);
 
 	return m->whole ? m : NULL;
 }
 
 /* Places a segment as the receive side does. Returns why it was refused, or 0. */
-static u8 segment(struct weft_window *w, u32 msn, u32 mo, u32 len, bool last)
+static u8 segment(struct weft_inbox *w, u32 msn, u32 mo, u32 len, bool last)
 {
-	u8 code = weft_window_refuses(w, msn, mo);
+	u8 code = weft_inbox_refuses(w, msn, mo);
 
 	if (code)
 		return code;
 	if (last)
-		weft_inbound_end(weft_window_at(w, msn), len, WEFT_RDMAP_SEND, 0);
+		weft_inbound_end(weft_inbox_at(w, msn), len, WEFT_RDMAP_SEND, 0);
 	else
-		weft_inbound_grow(weft_window_at(w, msn), len);
+		weft_inbound_grow(weft_inbox_at(w, msn), len);
 	return 0;
 }
 
 /* Each message has a receive of its own, with memory for its SGEs, in either width. */
-CASE_WITH(window_has_room, struct weft_window *w, window(test))
+CASE_WITH(window_has_room, struct weft_inbox *w, window(test))
 {
-	for (u32 width = 1; width <= WEFT_WINDOW; width += WEFT_WINDOW - 1) {
+	for (u32 width = 1; width <= WEFT_INBOX; width += WEFT_INBOX - 1) {
 		KUNIT_ASSERT_EQ(test, w->size, width);
 		for (u32 i = 0; i < width; i++) {
-			struct weft_inbound *m = weft_window_at(w, w->next + i);
+			struct weft_inbound *m = weft_inbox_at(w, w->next + i);
 
 			KUNIT_EXPECT_FALSE(test, m->recv.active);
 			for (u32 j = 0; j < MAX_SGE; j++)
 				m->recv.sge[j].addr = i * MAX_SGE + j;
 		}
 		for (u32 i = 0; i < width; i++) {
-			struct weft_inbound *m = weft_window_at(w, w->next + i);
+			struct weft_inbound *m = weft_inbox_at(w, w->next + i);
 
 			for (u32 j = 0; j < MAX_SGE; j++)
 				KUNIT_EXPECT_EQ(test, m->recv.sge[j].addr, (u64)i * MAX_SGE + j);
 		}
 		/* A second time nothing is left to do. */
-		KUNIT_ASSERT_EQ(test, weft_window_init(w, WEFT_WINDOW, MAX_SGE, NULL), 0);
-		KUNIT_ASSERT_EQ(test, weft_window_init(w, WEFT_WINDOW, MAX_SGE, NULL), 0);
-		weft_window_start(w);
+		KUNIT_ASSERT_EQ(test, weft_inbox_init(w, WEFT_INBOX, MAX_SGE, NULL), 0);
+		KUNIT_ASSERT_EQ(test, weft_inbox_init(w, WEFT_INBOX, MAX_SGE, NULL), 0);
+		weft_inbox_start(w);
 	}
 }
 
 /* A message grows by its segments, and is whole with the last. */
-CASE_WITH(window_message_grows, struct weft_window *w, window(test))
+CASE_WITH(window_message_grows, struct weft_inbox *w, window(test))
 {
-	struct weft_inbound *m = weft_window_at(w, w->next);
+	struct weft_inbound *m = weft_inbox_at(w, w->next);
 
 	m->recv.room = 100;
 	KUNIT_EXPECT_EQ(test, m->recv.room - m->len, 100ULL);
@@ -85,17 +85,17 @@ CASE_WITH(window_message_grows, struct weft_window *w, window(test))
 }
 
 /* What the last segment tells is there when the message is delivered. */
-CASE_WITH(window_message_tells, struct weft_window *w, window(test))
+CASE_WITH(window_message_tells, struct weft_inbox *w, window(test))
 {
-	weft_inbound_end(weft_window_at(w, w->next), 4, WEFT_RDMAP_SEND_SE_INV, 0x1234);
+	weft_inbound_end(weft_inbox_at(w, w->next), 4, WEFT_RDMAP_SEND_SE_INV, 0x1234);
 	KUNIT_ASSERT_NOT_NULL(test, ready(w));
 	KUNIT_EXPECT_EQ(test, ready(w)->opcode, WEFT_RDMAP_SEND_SE_INV);
 	KUNIT_EXPECT_EQ(test, ready(w)->ex, 0x1234U);
 }
 
-CASE_WITH(window_refuses, struct weft_window *w, window(test))
+CASE_WITH(window_refuses, struct weft_inbox *w, window(test))
 {
-	/* Numbers begin at 1: behind the window, and before it. */
+	/* Numbers begin at 1: behind the inbox, and before it. */
 	KUNIT_EXPECT_EQ(test, segment(w, 1 + w->size, 0, 4, true), WEFT_DU_MSN_RANGE);
 	KUNIT_EXPECT_EQ(test, segment(w, 0, 0, 4, true), WEFT_DU_MSN_RANGE);
 	KUNIT_EXPECT_EQ(test, segment(w, U32_MAX, 0, 4, true), WEFT_DU_MSN_RANGE);
@@ -106,35 +106,35 @@ CASE_WITH(window_refuses, struct weft_window *w, window(test))
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 8, 4, true), WEFT_DU_MO);
 	/* Nothing of that was noted. */
 	KUNIT_EXPECT_EQ(test, w->next, 1U);
-	KUNIT_EXPECT_EQ(test, weft_window_at(w, w->next)->len, 4U);
+	KUNIT_EXPECT_EQ(test, weft_inbox_at(w, w->next)->len, 4U);
 	KUNIT_EXPECT_NULL(test, ready(w));
 	/* A message is in turn until it is delivered, and no other is. */
-	KUNIT_ASSERT_EQ(test, weft_window_init(w, WEFT_WINDOW, MAX_SGE, NULL), 0);
-	weft_window_start(w);
+	KUNIT_ASSERT_EQ(test, weft_inbox_init(w, WEFT_INBOX, MAX_SGE, NULL), 0);
+	weft_inbox_start(w);
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 4, false), 0);
-	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1, 4), 0);
+	KUNIT_EXPECT_EQ(test, weft_inbox_refuses(w, 1, 4), 0);
 	for (u32 i = 1; i <= w->size; i++)
-		KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1 + i, 0), WEFT_DU_MSN_RANGE);
-	weft_window_pass(w);
-	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1, 0), WEFT_DU_MSN_RANGE);
-	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 2, 0), 0);
+		KUNIT_EXPECT_EQ(test, weft_inbox_refuses(w, 1 + i, 0), WEFT_DU_MSN_RANGE);
+	weft_inbox_pass(w);
+	KUNIT_EXPECT_EQ(test, weft_inbox_refuses(w, 1, 0), WEFT_DU_MSN_RANGE);
+	KUNIT_EXPECT_EQ(test, weft_inbox_refuses(w, 2, 0), 0);
 }
 
 /* A whole message is delivered once, and the next begins from nothing. */
-CASE_WITH(window_delivers_once, struct weft_window *w, window(test))
+CASE_WITH(window_delivers_once, struct weft_inbox *w, window(test))
 {
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 50, true), 0);
 	KUNIT_EXPECT_NOT_NULL(test, ready(w));
-	weft_window_pass(w);
+	weft_inbox_pass(w);
 	KUNIT_EXPECT_NULL(test, ready(w));
-	KUNIT_EXPECT_EQ(test, weft_window_at(w, w->next)->len, 0U);
+	KUNIT_EXPECT_EQ(test, weft_inbox_at(w, w->next)->len, 0U);
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 50, true), WEFT_DU_MSN_RANGE);
 	KUNIT_EXPECT_EQ(test, segment(w, 2, 0, 0, true), 0);
 	KUNIT_EXPECT_NOT_NULL(test, ready(w));
 }
 
 /* Numbers go on behind 2^32 - 1 with 0. */
-CASE_WITH(window_wraps, struct weft_window *w, window(test))
+CASE_WITH(window_wraps, struct weft_inbox *w, window(test))
 {
 	u32 i, msn = U32_MAX - 4;
 
@@ -144,25 +144,25 @@ CASE_WITH(window_wraps, struct weft_window *w, window(test))
 		KUNIT_EXPECT_EQ(test, segment(w, msn, 0, 8, false), 0);
 		KUNIT_EXPECT_NULL(test, ready(w));
 		KUNIT_EXPECT_EQ(test, segment(w, msn, 8, 8, true), 0);
-		KUNIT_EXPECT_PTR_EQ(test, ready(w), weft_window_at(w, msn));
-		weft_window_pass(w);
+		KUNIT_EXPECT_PTR_EQ(test, ready(w), weft_inbox_at(w, msn));
+		weft_inbox_pass(w);
 		KUNIT_EXPECT_EQ(test, segment(w, msn, 0, 8, true), WEFT_DU_MSN_RANGE);
 	}
 	KUNIT_EXPECT_EQ(test, w->next, 5U);
 }
 
 /* A new stream knows nothing of what was on its way. */
-CASE_WITH(window_starts_anew, struct weft_window *w, window(test))
+CASE_WITH(window_starts_anew, struct weft_inbox *w, window(test))
 {
 	KUNIT_EXPECT_EQ(test, segment(w, 1, 0, 8, true), 0);
-	weft_window_pass(w);
-	weft_window_at(w, w->next)->recv.active = true;
+	weft_inbox_pass(w);
+	weft_inbox_at(w, w->next)->recv.active = true;
 	KUNIT_EXPECT_EQ(test, segment(w, 2, 0, 8, true), 0);
-	weft_window_start(w);
+	weft_inbox_start(w);
 	KUNIT_EXPECT_EQ(test, w->next, 1U);
 	KUNIT_EXPECT_NULL(test, ready(w));
-	KUNIT_EXPECT_FALSE(test, weft_window_at(w, w->next)->recv.active);
-	KUNIT_EXPECT_EQ(test, weft_window_refuses(w, 1, 0), 0);
+	KUNIT_EXPECT_FALSE(test, weft_inbox_at(w, w->next)->recv.active);
+	KUNIT_EXPECT_EQ(test, weft_inbox_refuses(w, 1, 0), 0);
 }
 
 /* The length of a Write is that of its segments, and the next begins anew. */

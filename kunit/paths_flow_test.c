@@ -125,7 +125,7 @@ CASE_WITH(flow_in_pieces, struct routes *r, routes_gather(test, 2))
 				    offset_in_page(three) + cut, 3 * len - cut, false);
 		KUNIT_EXPECT_EQ(test, ret, (int)(3 * len - cut));
 		weft_llp_call(r->a.llp, unlock);
-		KUNIT_EXPECT_EQ(test, r->a.p->staged, 0U);
+		KUNIT_EXPECT_EQ(test, r->a.p->partial_len, 0U);
 	}
 	KUNIT_EXPECT_EQ(test, r->a.p->next, (3 * len - 1 + 6) / 7 * 3);
 }
@@ -165,7 +165,7 @@ CASE_WITH(flow_acks_ride, struct routes *r, routes_gather(test, 2))
 	route_send_many(&r->a, 5, LEN);
 	settle();
 	route_send_many(&r->b, 1, LEN);
-	KUNIT_EXPECT_EQ(test, r->b.p->told_ack, 5U);
+	KUNIT_EXPECT_EQ(test, r->b.p->sent_ack, 5U);
 	settle();
 	KUNIT_EXPECT_EQ(test, r->a.p->num_unacked, 0U);
 	KUNIT_EXPECT_EQ(test, r->a.taken, 1U);

@@ -280,7 +280,7 @@ CASE_WITH(join_lost_ack, struct routes *r, routes_gather(test, 2))
 	use_only(&r->b, 0);
 	cut(r, 0, true);
 	route_tell_ack(&r->b);
-	KUNIT_EXPECT_EQ(test, r->b.p->told_ack, 5U);
+	KUNIT_EXPECT_EQ(test, r->b.p->sent_ack, 5U);
 	fake_die(route_fake(&r->b, 0), -ECONNRESET);
 	use_all(&r->b);
 	settle();

@@ -148,18 +148,18 @@ static void silent_peers(struct kunit *test)
 /* --- which messages were answered soon --- */
 
 /* A message of so many segments is read, and answered by one segment @delay jiffies later. */
-static void answer(struct weft_tcp_turn *turn, u32 segs, u32 delay)
+static void answer(struct weft_tcp_turnaround *turn, u32 segs, u32 delay)
 {
 	u32 out = turn->answers + 1;
 
 	turn->segs_read += segs;
-	weft_tcp_count_turn(turn, out, turn->began + delay, turn->began + delay + 100);
+	weft_tcp_count_turnaround(turn, out, turn->began + delay, turn->began + delay + 100);
 }
 
-static struct weft_tcp_turn turns(u32 num)
+static struct weft_tcp_turnaround turns(u32 num)
 {
 	/* All of these go round. */
-	struct weft_tcp_turn turn = {
+	struct weft_tcp_turnaround turn = {
 		.segs_read = -3, .segs_answered = -3, .answers = -2, .began = -5,
 	};
 
@@ -168,7 +168,7 @@ static struct weft_tcp_turn turns(u32 num)
 	return turn;
 }
 
-CASE_WITH(turns_soon, struct weft_tcp_turn turn, turns(0))
+CASE_WITH(turns_soon, struct weft_tcp_turnaround turn, turns(0))
 {
 	for (u32 i = 1; i <= 10; i++) {
 		answer(&turn, WEFT_TCP_SHORT_SEGS, 1);
@@ -176,7 +176,7 @@ CASE_WITH(turns_soon, struct weft_tcp_turn turn, turns(0))
 	}
 }
 
-CASE_WITH(turns_late, struct weft_tcp_turn turn, turns(8))
+CASE_WITH(turns_late, struct weft_tcp_turnaround turn, turns(8))
 {
 	KUNIT_EXPECT_EQ(test, (u32)turn.num, 8U);
 	answer(&turn, 2, 2);
@@ -186,7 +186,7 @@ CASE_WITH(turns_late, struct weft_tcp_turn turn, turns(8))
 	KUNIT_EXPECT_EQ(test, (u32)turn.num, 1U);
 }
 
-CASE_WITH(turns_long, struct weft_tcp_turn turn, turns(8))
+CASE_WITH(turns_long, struct weft_tcp_turnaround turn, turns(8))
 {
 	answer(&turn, 9, 0);
 	KUNIT_EXPECT_EQ(test, (u32)turn.num, 0U);
@@ -195,11 +195,11 @@ CASE_WITH(turns_long, struct weft_tcp_turn turn, turns(8))
 /* Reads until the answer are of one message, which is as old as the first of them. */
 static void turns_by_parts(struct kunit *test)
 {
-	struct weft_tcp_turn turn = turns(8), before;
+	struct weft_tcp_turnaround turn = turns(8), before;
 
 	turn.segs_read += 5;
 	before = turn;
-	weft_tcp_count_turn(&turn, turn.answers, turn.began - 1000, turn.began + 1);
+	weft_tcp_count_turnaround(&turn, turn.answers, turn.began - 1000, turn.began + 1);
 	KUNIT_EXPECT_EQ(test, memcmp(&turn, &before, sizeof(turn)), 0);
 	answer(&turn, 4, 0);
 	KUNIT_EXPECT_EQ(test, (u32)turn.num, 0U);
@@ -217,8 +217,8 @@ static struct weft_tcp *asked(struct kunit *test, u32 mss)
 
 	weft_llp_call(llp, lock);
 	tp = tcp_sk(llp->sock->sk);
-	tcp->turn = turns(8);
-	tp->data_segs_in = tcp->turn.segs_answered + 2;
+	tcp->turnaround = turns(8);
+	tp->data_segs_in = tcp->turnaround.segs_answered + 2;
 	tp->rcv_wup = -1000;
 	tp->rcv_nxt = tp->rcv_wup + 2 * mss;
 	tp->advmss = mss;
@@ -263,13 +263,13 @@ CASE_WITH(ack_with_answer, struct weft_tcp *tcp, asked(test, MSS))
 /* One late answer, and eight messages are acknowledged at once. */
 CASE_WITH(ack_after_late_answer, struct weft_tcp *tcp, asked(test, MSS))
 {
-	answer(&tcp->turn, 2, 2);
+	answer(&tcp->turnaround, 2, 2);
 	for (u32 i = 0; i < 8; i++) {
-		tcp_sk(tcp->llp.sock->sk)->data_segs_in = tcp->turn.segs_answered + 2;
+		tcp_sk(tcp->llp.sock->sk)->data_segs_in = tcp->turnaround.segs_answered + 2;
 		KUNIT_EXPECT_EQ(test, read_all(tcp), MSS);
-		answer(&tcp->turn, 2, 1);
+		answer(&tcp->turnaround, 2, 1);
 	}
-	tcp_sk(tcp->llp.sock->sk)->data_segs_in = tcp->turn.segs_answered + 2;
+	tcp_sk(tcp->llp.sock->sk)->data_segs_in = tcp->turnaround.segs_answered + 2;
 	KUNIT_EXPECT_EQ(test, read_all(tcp), 2 * MSS);
 	answered(tcp);
 }
@@ -278,7 +278,7 @@ CASE_WITH(ack_of_much, struct weft_tcp *tcp, asked(test, MSS))
 {
 	struct tcp_sock *tp = tcp_sk(tcp->llp.sock->sk);
 
-	tp->data_segs_in = tcp->turn.segs_answered + 8;
+	tp->data_segs_in = tcp->turnaround.segs_answered + 8;
 	tp->rcv_nxt = tp->rcv_wup + 16385;
 	KUNIT_EXPECT_EQ(test, read_all(tcp), MSS);
 	/* Some of a longer message is acknowledged already. */

@@ -61,9 +61,9 @@ static void lane_work(struct work_struct *work)
 	flags = memalloc_noio_save();
 	for (served = 0; served < WEFT_LANE_BUDGET; served++) {
 		spin_lock_irq(&lanes_lock);
-		conn = list_first_entry_or_null(&lane->waiting, struct weft_conn, turn);
+		conn = list_first_entry_or_null(&lane->waiting, struct weft_conn, in_lane);
 		if (conn) {
-			list_del_init(&conn->turn);
+			list_del_init(&conn->in_lane);
 			WRITE_ONCE(lane->num_waiting, lane->num_waiting - 1);
 		}
 		spin_unlock_irq(&lanes_lock);
@@ -99,9 +99,9 @@ void weft_lane_queue(struct weft_conn *conn)
 
 	spin_lock_irqsave(&lanes_lock, flags);
 	lane = conn->lane;
-	if (list_empty(&conn->turn)) {
+	if (list_empty(&conn->in_lane)) {
 		kref_get(&conn->refs);
-		list_add_tail(&conn->turn, &lane->waiting);
+		list_add_tail(&conn->in_lane, &lane->waiting);
 		WRITE_ONCE(lane->num_waiting, lane->num_waiting + 1);
 		kref_get(&lane->refs);
 		if (!queue_work(weft_conn_wq, &lane->work))
@@ -121,9 +121,9 @@ void weft_lane_move(struct weft_conn *conn, struct weft_lane *lane)
 	spin_lock_irqsave(&lanes_lock, flags);
 	old = conn->lane;
 	conn->lane = lane;
-	waited = !list_empty(&conn->turn);
+	waited = !list_empty(&conn->in_lane);
 	if (waited) {
-		list_del_init(&conn->turn);
+		list_del_init(&conn->in_lane);
 		WRITE_ONCE(old->num_waiting, old->num_waiting - 1);
 	}
 	spin_unlock_irqrestore(&lanes_lock, flags);
@@ -283,7 +283,7 @@ struct weft_conn *weft_conn_new(bool initiator, struct weft_lane *lane)
 	INIT_LIST_HEAD(&conn->half_open);
 	INIT_HLIST_NODE(&conn->by_cm);
 	weft_baton_init(&conn->lock);
-	INIT_LIST_HEAD(&conn->turn);
+	INIT_LIST_HEAD(&conn->in_lane);
 	kref_get(&lane->refs);
 	conn->lane = lane;
 	INIT_DELAYED_WORK(&conn->timer, conn_timer);

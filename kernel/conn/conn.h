@@ -129,7 +129,7 @@ struct weft_conn {
 	 * pair that of the queue pair's owner. A reference, changed under lanes_lock
 	 */
 	struct weft_lane *lane;
-	struct list_head turn; /* in the lane's list, while there are events. Under lanes_lock */
+	struct list_head in_lane; /* in the lane's list, while there are events. Under lanes_lock */
 	struct delayed_work timer; /* posts TIMEOUT at @deadline */
 };
 

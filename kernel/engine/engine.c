@@ -234,7 +234,7 @@ int weft_engine_init(struct weft_qp *qp, const struct ib_qp_init_attr *attr)
 	return 0;
 
 free_rx:
-	weft_window_destroy(&engine->rx.sends);
+	weft_inbox_destroy(&engine->rx.sends);
 free_inflight:
 	weft_inflight_destroy(&qp->inflight);
 	return ret;
@@ -256,7 +256,7 @@ void weft_engine_destroy(struct weft_qp *qp)
 	qp->consumer = NULL;
 	qp->worker.near = NULL;
 	/* Either side takes receives, so both must have ended before. */
-	weft_window_destroy(&engine->rx.sends);
+	weft_inbox_destroy(&engine->rx.sends);
 	weft_inflight_destroy(&qp->inflight);
 }
 

@@ -100,7 +100,7 @@ int weft_engine_start(struct weft_qp *qp, struct weft_llp *llp,
 	spin_unlock_irq(&qp->lock);
 	WRITE_ONCE(qp->initiator, initiator); /* weft_qp_kick() reads it at any time */
 	if (llp->arrivals) {
-		ret = weft_window_init(&engine->rx.sends, WEFT_WINDOW, qp->rq->max_sge, qp->owner);
+		ret = weft_inbox_init(&engine->rx.sends, WEFT_INBOX, qp->rq->max_sge, qp->owner);
 		if (ret)
 			return ret;
 	}
@@ -242,7 +242,7 @@ int weft_engine_reset(struct weft_qp *qp)
 			weft_ring_forget(&qp->own_rq.ring);
 		qp->last_wqe_told = false;
 		weft_inflight_forget(&qp->inflight);
-		weft_window_start(&engine->rx.sends);
+		weft_inbox_start(&engine->rx.sends);
 		/* The rights and windows were the old peer's. */
 		WRITE_ONCE(qp->acc.rights, WEFT_ACCESS_REMOTE);
 		weft_mw_forget(&qp->acc);

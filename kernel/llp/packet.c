@@ -57,7 +57,7 @@ void weft_packet_find(struct weft_packet *p, u32 offset)
 }
 
 /* As weft_packet_copy(), from several runs. */
-void weft_packet_gather(struct weft_packet *p, u32 offset, void *to, u32 len)
+void weft_packet_copy_pieces(struct weft_packet *p, u32 offset, void *to, u32 len)
 {
 	const u8 *from;
 	u32 n;

@@ -23,7 +23,7 @@ struct weft_packet {
 };
 
 void weft_packet_find(struct weft_packet *p, u32 offset);
-void weft_packet_gather(struct weft_packet *p, u32 offset, void *to, u32 len);
+void weft_packet_copy_pieces(struct weft_packet *p, u32 offset, void *to, u32 len);
 
 /* The packet buffer must stay unchanged while it is read. */
 static inline struct weft_packet weft_packet_begin(struct sk_buff *skb)
@@ -74,7 +74,7 @@ static __always_inline void weft_packet_copy(struct weft_packet *p, u32 offset, 
 	if (likely(n == len))
 		memcpy(to, from, len);
 	else
-		weft_packet_gather(p, offset, to, len);
+		weft_packet_copy_pieces(p, offset, to, len);
 }
 
 #endif /* WEFT_PACKET_H */

@@ -14,7 +14,7 @@
 extern const struct weft_llp_class weft_tcp_class;
 
 /* How soon the peer's messages are answered. */
-struct weft_tcp_turn {
+struct weft_tcp_turnaround {
 	u32 segs_read;	/* segments received by the end of the last read */
 	u32 segs_answered;	/* segments received before this end last sent */
 	u32 answers;	/* segments that this end had sent then */
@@ -47,7 +47,7 @@ struct weft_tcp {
 	u8 backoff;
 	/* put no packet off, because the owner reads later anyway, or asks for the event now */
 	bool at_once;
-	struct weft_tcp_turn turn;	/* how soon the peer's messages are answered */
+	struct weft_tcp_turnaround turnaround;	/* how soon the peer's messages are answered */
 	u16 rcv_mss;	/* TCP's measure before it was raised for one message; 0: not raised */
 };
 

@@ -314,12 +314,12 @@ void weft_tcp_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 	WRITE_ONCE(tcp->put_off, 0); /* nothing waits after this */
 	weft_tcp_before_read(sk);
 	weft_tcp_ack_at_once(tcp, sk);
-	weft_tcp_count_turn(&tcp->turn, tp->data_segs_out, tp->lsndtime, tcp_jiffies32);
+	weft_tcp_count_turnaround(&tcp->turnaround, tp->data_segs_out, tp->lsndtime, tcp_jiffies32);
 	tcp_read_sock(sk, &desc, llp_tcp_read_one);
 	/* Out of budget: a softirq keeps threads off the processor, so the tasklet goes on. */
 	if (unlikely(reader.budget <= 0))
 		weft_tcp_resume(llp);
-	tcp->turn.segs_read = READ_ONCE(tp->data_segs_in);
+	tcp->turnaround.segs_read = READ_ONCE(tp->data_segs_in);
 }
 
 void weft_tcp_look(struct weft_llp *llp, u32 from, weft_llp_actor actor, void *ctx)

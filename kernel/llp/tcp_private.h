@@ -96,17 +96,18 @@ static inline void weft_tcp_before_read(struct sock *sk)
  * is after two jiffies at least. This end has sent @segs_out segments, the last at @sent, and reads
  * at @now, in jiffies. Segments that came after the answer are another message.
  */
-static inline void weft_tcp_count_turn(struct weft_tcp_turn *turn, u32 segs_out, u32 sent, u32 now)
+static inline void weft_tcp_count_turnaround(struct weft_tcp_turnaround *t, u32 segs_out,
+					     u32 sent, u32 now)
 {
-	if (turn->answers == segs_out)
+	if (t->answers == segs_out)
 		return;
-	if (turn->segs_read - turn->segs_answered > WEFT_TCP_SHORT_SEGS || sent - turn->began > 1)
-		turn->num = 0;
-	else if (turn->num < WEFT_TCP_TURNS)
-		turn->num++;
-	turn->answers = segs_out;
-	turn->segs_answered = turn->segs_read;
-	turn->began = now;
+	if (t->segs_read - t->segs_answered > WEFT_TCP_SHORT_SEGS || sent - t->began > 1)
+		t->num = 0;
+	else if (t->num < WEFT_TCP_TURNS)
+		t->num++;
+	t->answers = segs_out;
+	t->segs_answered = t->segs_read;
+	t->began = now;
 }
 
 /*
@@ -121,11 +122,11 @@ static inline void weft_tcp_ack_with_answer(struct weft_tcp *tcp, struct sock *s
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 segs = READ_ONCE(tp->data_segs_in) - tcp->turn.segs_answered;
+	u32 segs = READ_ONCE(tp->data_segs_in) - tcp->turnaround.segs_answered;
 	u32 unacknowledged = tp->rcv_nxt - tp->rcv_wup;
 
 	sock_owned_by_me(sk);
-	if (!weft_rule(WEFT_RULE_ACK_WITH_ANSWER) || tcp->turn.num < WEFT_TCP_TURNS ||
+	if (!weft_rule(WEFT_RULE_ACK_WITH_ANSWER) || tcp->turnaround.num < WEFT_TCP_TURNS ||
 	    !inet_csk_in_pingpong_mode(sk) || tp->packets_out ||
 	    segs > WEFT_TCP_SHORT_SEGS || segs * tp->advmss > WEFT_TCP_LARGE ||
 	    unacknowledged > WEFT_TCP_LARGE || unacknowledged <= icsk->icsk_ack.rcv_mss)

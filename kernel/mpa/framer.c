@@ -100,7 +100,7 @@ static u32 framer_fill(u8 *to, u32 *have, u32 need, const u8 *from, u32 len)
 }
 
 /* WEFT_FRAMER_HEAD: gathers the first bytes of an FPDU. Returns the number of bytes taken. */
-u32 weft_framer_gather(struct weft_framer *f, const u8 *from, u32 len)
+u32 weft_framer_fill_head(struct weft_framer *f, const u8 *from, u32 len)
 {
 	u32 taken = 0, need;
 

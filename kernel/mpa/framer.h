@@ -92,7 +92,7 @@ struct weft_framer {
 	struct weft_marks marks;		/* stream position, if @marked */
 	u32 ulpdu_len;				/* the last length field */
 	u32 have;				/* bytes in @head, of an FPDU that comes in parts */
-	u32 told;				/* bytes of the segment given to weft_segment_ops */
+	u32 given;				/* bytes of the segment given to weft_segment_ops */
 	u32 summed;				/* bytes of the FPDU ahead in @crc or @trailer */
 	u32 crc;				/* running CRC of that FPDU, or the marked one */
 	const struct ib_ucontext *owner;	/* charged for @stage; NULL: nobody */
@@ -109,7 +109,7 @@ void weft_framer_next(struct weft_framer *f);
 void weft_framer_drop(struct weft_framer *f);
 void weft_framer_free(struct weft_framer *f);
 bool weft_framer_good(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 len);
-u32 weft_framer_gather(struct weft_framer *f, const u8 *from, u32 len);
+u32 weft_framer_fill_head(struct weft_framer *f, const u8 *from, u32 len);
 bool weft_framer_trailer(struct weft_framer *f, const u8 *from, u32 *len);
 enum weft_framer_fault weft_framer_fault(struct weft_framer *f);
 u32 weft_framer_take_marked(struct weft_framer *f, struct weft_packet *p, u32 offset, u32 len,
@@ -163,7 +163,7 @@ weft_framer_whole(struct weft_framer *f, struct weft_packet *p, u32 *at, u32 end
 		  const struct weft_segment_ops *ops, void *ctx)
 {
 	enum weft_rx_verdict verdict = WEFT_RX_OK;
-	u32 offset = *at, have, len, told, n;
+	u32 offset = *at, have, len, given, n;
 	const u8 *piece;
 
 	while (end - offset >= WEFT_MPA_LEN) {
@@ -171,7 +171,7 @@ weft_framer_whole(struct weft_framer *f, struct weft_packet *p, u32 *at, u32 end
 		if (likely(have == sizeof(f->head)))
 			weft_packet_copy(p, offset, f->head, sizeof(f->head));
 		else
-			weft_packet_gather(p, offset, f->head, have);
+			weft_packet_copy_pieces(p, offset, f->head, have);
 		f->ulpdu_len = get_unaligned_be16(f->head);
 		len = weft_fpdu_len(f->ulpdu_len);
 		if (len > end - offset)
@@ -182,10 +182,10 @@ weft_framer_whole(struct weft_framer *f, struct weft_packet *p, u32 *at, u32 end
 			break;
 		}
 		verdict = ops->begin(ctx, f->head + WEFT_MPA_LEN,
-				     min(have - WEFT_MPA_LEN, f->ulpdu_len), f->ulpdu_len, &told);
-		for (; verdict == WEFT_RX_OK && told < f->ulpdu_len; told += n) {
-			n = f->ulpdu_len - told;
-			piece = weft_packet_piece(p, offset + WEFT_MPA_LEN + told, &n);
+				     min(have - WEFT_MPA_LEN, f->ulpdu_len), f->ulpdu_len, &given);
+		for (; verdict == WEFT_RX_OK && given < f->ulpdu_len; given += n) {
+			n = f->ulpdu_len - given;
+			piece = weft_packet_piece(p, offset + WEFT_MPA_LEN + given, &n);
 			verdict = ops->place(ctx, piece, n);
 		}
 		if (verdict != WEFT_RX_OK)
@@ -224,17 +224,17 @@ weft_framer_part(struct weft_framer *f, const u8 *from, u32 *len,
 					     head - hdr_len);
 		if (verdict != WEFT_RX_OK)
 			return verdict;
-		f->told = head;
+		f->given = head;
 		f->state = head < f->ulpdu_len ? WEFT_FRAMER_PAYLOAD : WEFT_FRAMER_TRAILER;
 	}
 	switch (f->state) {
 	case WEFT_FRAMER_HEAD:
-		*len = weft_framer_gather(f, from, n);
+		*len = weft_framer_fill_head(f, from, n);
 		return WEFT_RX_OK;
 	case WEFT_FRAMER_PAYLOAD:
-		*len = min(n, f->ulpdu_len - f->told);
-		f->told += *len;
-		if (f->told == f->ulpdu_len)
+		*len = min(n, f->ulpdu_len - f->given);
+		f->given += *len;
+		if (f->given == f->ulpdu_len)
 			f->state = WEFT_FRAMER_TRAILER;
 		return ops->place(ctx, from, *len);
 	default:

@@ -22,8 +22,8 @@ void weft_inflight_destroy(struct weft_inflight *list)
 }
 
 /* Adds a completion. A failed @w fails all behind it. Not inline: most requests need none. */
-static noinline bool inflight_tell(struct weft_inflight *list, const struct weft_request *w,
-				   struct weft_cq *scq, struct weft_cq_adds *row, u32 qpn)
+static noinline bool inflight_report(struct weft_inflight *list, const struct weft_request *w,
+				     struct weft_cq *scq, struct weft_cq_adds *adds, u32 qpn)
 {
 	struct weft_completion wc = {
 		.wr_id = w->wr_id,
@@ -41,7 +41,7 @@ static noinline bool inflight_tell(struct weft_inflight *list, const struct weft
 				   w->status == IB_WC_WR_FLUSH_ERR ?
 				   WEFT_CNT_REQ_CQE_FLUSH_ERROR : WEFT_CNT_REQ_CQE_ERROR, 1);
 	}
-	return weft_cq_put(scq, row, &wc);
+	return weft_cq_put(scq, adds, &wc);
 }
 
 /*
@@ -55,14 +55,14 @@ bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 			    struct weft_cq *scq, u32 qpn)
 {
 	struct weft_request *next, *w;
-	struct weft_cq_adds row;
+	struct weft_cq_adds adds;
 	u32 first, end, tail;
-	bool told = true;
+	bool completed = true;
 
 	do {
 		w = NULL;
-		row = (struct weft_cq_adds){};
-		spin_lock_irqsave(&scq->lock, row.flags);
+		adds = (struct weft_cq_adds){};
+		spin_lock_irqsave(&scq->lock, adds.flags);
 		first = list->tail;
 		/* Pairs with weft_tx_complete(): all slots before it are filled. */
 		end = first + min_t(u32, smp_load_acquire(&list->unsent) - first, WEFT_CQ_SLICE);
@@ -80,7 +80,7 @@ bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 				continue;
 			/* The slot first: a consumer that polls this may post at once. */
 			weft_ring_release(sq, w->ring_end);
-			told &= inflight_tell(list, w, scq, &row, qpn);
+			completed &= inflight_report(list, w, scq, &adds, qpn);
 		}
 		if (w) {
 			weft_ring_release(sq, w->ring_end);
@@ -88,12 +88,12 @@ bool weft_inflight_complete(struct weft_inflight *list, struct weft_ring *sq,
 			smp_store_release(&list->tail, tail);
 		}
 		/* Unsignaled sends mostly add nothing. */
-		if (row.unpolled || row.died)
-			weft_cq_end(scq, &row);
+		if (adds.unpolled || adds.died)
+			weft_cq_end(scq, &adds);
 		else
-			spin_unlock_irqrestore(&scq->lock, row.flags);
+			spin_unlock_irqrestore(&scq->lock, adds.flags);
 	} while (tail - first == WEFT_CQ_SLICE);
-	return told;
+	return completed;
 }
 
 /* Fails all requests that are not done, because the stream is gone. */

@@ -148,7 +148,7 @@ static void paths_tell(struct weft_paths *p)
 	if (!p->listener)
 		ret = paths_listen(p);
 	if (ret) {
-		p->told = ret != -ENOMEM && ret != -ENOBUFS;
+		p->addrs_done = ret != -ENOMEM && ret != -ENOBUFS;
 		return;
 	}
 	p->addrs.paths = p->wanted;
@@ -156,8 +156,8 @@ static void paths_tell(struct weft_paths *p)
 	weft_path_encode(ulpdu, &hdr);
 	/* A frame must not come between the bytes of another. */
 	if (!p->path[0].current_frame)
-		p->told = weft_paths_control(p, &p->path[0], fpdu,
-					     weft_path_encode_addrs(ulpdu, &p->addrs));
+		p->addrs_done = weft_paths_control(p, &p->path[0], fpdu,
+						   weft_path_encode_addrs(ulpdu, &p->addrs));
 }
 
 /* --- guests --- */
@@ -310,9 +310,9 @@ unsigned long weft_paths_host(struct weft_paths *p)
 	struct weft_llp *llp;
 
 	lockdep_assert_held(&p->lock.mutex);
-	if (!p->told && weft_path_is_up(&p->path[0]))
+	if (!p->addrs_done && weft_path_is_up(&p->path[0]))
 		paths_tell(p);
-	if (!p->told)
+	if (!p->addrs_done)
 		again = WEFT_PATHS_TICK;
 	/* Old guests first, because new guests may take their places. */
 	for (guest = p->guest; guest < p->guest + WEFT_PATHS_MAX_JOINS; guest++) {

@@ -45,7 +45,7 @@ static bool home_is_fit(const struct weft_paths *p, const struct sockaddr_storag
  * Stores the addresses of the peer's frame, which is well-formed. Returns false if the peer may
  * not send them, or not again.
  */
-bool weft_paths_told(struct weft_paths *p, const u8 *ulpdu)
+bool weft_paths_take_addrs(struct weft_paths *p, const u8 *ulpdu)
 {
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&p->remote;
 	int device = v6->sin6_family == AF_INET6 ? v6->sin6_scope_id : 0;
@@ -53,7 +53,7 @@ bool weft_paths_told(struct weft_paths *p, const u8 *ulpdu)
 	u32 i;
 
 	lockdep_assert_held(&p->lock.mutex);
-	if (!p->terms.initiator || p->told)
+	if (!p->terms.initiator || p->addrs_done)
 		return false;
 	weft_path_decode_addrs(ulpdu, &p->addrs);
 	for (i = 0; i < p->addrs.num; i++) {
@@ -63,7 +63,7 @@ bool weft_paths_told(struct weft_paths *p, const u8 *ulpdu)
 		home->next_try = jiffies;
 		p->num_homes += home_is_fit(p, &home->addr);
 	}
-	p->told = true;
+	p->addrs_done = true;
 	/* weft_paths_seek() ran before this frame was read. */
 	weft_paths_soon(p, 0);
 	return true;
@@ -195,7 +195,7 @@ unsigned long weft_paths_seek(struct weft_paths *p)
 	u32 i;
 
 	lockdep_assert_held(&p->lock.mutex);
-	for (i = 0; p->told && i < min_t(u32, p->wanted, p->addrs.paths); i++) {
+	for (i = 0; p->addrs_done && i < min_t(u32, p->wanted, p->addrs.paths); i++) {
 		path = &p->path[i];
 		home = path->llp ? -1 : paths_choose_home(p);
 		if (home >= 0)

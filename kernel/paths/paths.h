@@ -137,7 +137,7 @@ struct weft_paths {
 	bool ends;	/* the peer has ended the stream... */
 	u32 end;	/* ... so that no segment has this number or a later one */
 	bool news;	/* a segment or the end has come, and the owner has had no event for it */
-	u32 told_ack;	/* the last ack sent */
+	u32 sent_ack;	/* the last ack sent */
 	bool owes_ack;	/* another ack has to be sent... */
 	unsigned long ack_due;	/* ... at this time, in jiffies */
 	struct list_head unacked;	/* frames that were sent or wait, in order */
@@ -147,11 +147,11 @@ struct weft_paths {
 	u32 next;	/* number of the next frame */
 	struct page_frag frag;	/* page from which small frames are allocated */
 	/* beginning of an FPDU whose rest the engine has not handed over; NULL: never used */
-	u8 *stage;
-	u32 staged;	/* bytes in @stage. Read by anyone */
+	u8 *partial;
+	u32 partial_len;	/* bytes in @partial. Read by anyone */
 	struct weft_llp *listener;	/* responder: accepts joins; NULL: none */
 	/* responder: has sent the frame of addresses, or cannot; initiator: has received it */
-	bool told;
+	bool addrs_done;
 	struct weft_path_guest guest[WEFT_PATHS_MAX_JOINS];	/* responder: joins under way */
 	struct weft_path_addrs addrs;	/* the key, and the contents of that frame */
 	/* initiator: the peer's addresses */
@@ -258,7 +258,7 @@ unsigned long weft_paths_host(struct weft_paths *p);
 
 /* --- home.c: the initiator --- */
 
-bool weft_paths_told(struct weft_paths *p, const u8 *ulpdu);
+bool weft_paths_take_addrs(struct weft_paths *p, const u8 *ulpdu);
 bool weft_path_challenged(struct weft_paths *p, struct weft_path *path,
 			  const struct weft_path_hdr *hdr, const u8 *ulpdu);
 void weft_path_answer(struct weft_paths *p, struct weft_path *path);

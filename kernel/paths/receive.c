@@ -103,7 +103,7 @@ static int frame_came(struct weft_paths *p, struct weft_path *path)
 	case WEFT_PATH_ACK:
 		return -EEXIST;
 	case WEFT_PATH_ADDRESSES:
-		return weft_paths_told(p, ulpdu) ? -EEXIST : -EPROTO;
+		return weft_paths_take_addrs(p, ulpdu) ? -EEXIST : -EPROTO;
 	default:
 		return -EPROTO;
 	}
@@ -231,7 +231,7 @@ void weft_path_ack(struct weft_paths *p, struct weft_path *path)
 	weft_path_encode(fpdu + WEFT_MPA_LEN, &hdr);
 	if (!weft_paths_control(p, path, fpdu, WEFT_PATH_HDR_LEN))
 		return;
-	p->told_ack = hdr.ack;
+	p->sent_ack = hdr.ack;
 	p->owes_ack = false;
 }
 
@@ -241,7 +241,7 @@ void weft_path_ack(struct weft_paths *p, struct weft_path *path)
  */
 void weft_paths_ack(struct weft_paths *p)
 {
-	u32 taken = weft_paths_taken(p) - p->told_ack;
+	u32 taken = weft_paths_taken(p) - p->sent_ack;
 	struct weft_path *path;
 
 	lockdep_assert_held(&p->lock.mutex);
@@ -271,7 +271,7 @@ void weft_paths_read(struct weft_llp *llp, weft_llp_actor actor, void *ctx)
 void weft_paths_await(struct weft_llp *llp, u32 bytes)
 {
 	struct weft_paths *p = to_weft_paths(llp);
-	u32 taken = weft_paths_taken(p) - p->told_ack;
+	u32 taken = weft_paths_taken(p) - p->sent_ack;
 
 	if (taken)
 		weft_paths_soon(p, taken < WEFT_PATHS_ACK_FRAMES ? WEFT_PATHS_TICK : 0);

@@ -84,7 +84,7 @@ static struct weft_path_frame *frame_new(struct weft_paths *p, u8 type, const u8
 	list_add_tail(&frame->waiting, &p->waiting);
 	WRITE_ONCE(p->num_unacked, p->num_unacked + 1);
 	p->bytes += frame->len;
-	p->told_ack = hdr.ack;
+	p->sent_ack = hdr.ack;
 	p->owes_ack = false;
 	return frame;
 }
@@ -156,7 +156,7 @@ void weft_paths_replay(struct weft_paths *p, struct weft_path *path)
 	/* Ahead of new frames, because the peer waits for these. */
 	list_splice(&again, &p->waiting);
 	/* An ack that this path carried may be lost as well, so send another. */
-	p->told_ack = weft_paths_taken(p) - 1;
+	p->sent_ack = weft_paths_taken(p) - 1;
 }
 
 /*
@@ -303,38 +303,38 @@ static int paths_send_fpdu(struct weft_paths *p, const u8 *fpdu)
  */
 static int paths_give_part(struct weft_paths *p, const u8 *from, u32 len)
 {
-	u32 before = p->staged, have = before, all = WEFT_MPA_LEN, n = 0, part;
+	u32 before = p->partial_len, have = before, all = WEFT_MPA_LEN, n = 0, part;
 	struct mem_cgroup *memcg;
 	unsigned int flags;
 	int ret;
 
-	if (!p->stage) {
+	if (!p->partial) {
 		flags = memalloc_noio_save();
 		memcg = set_active_memcg(p->memcg);
-		p->stage = weft_payer_alloc(WEFT_PATH_EMSS);
+		p->partial = weft_payer_alloc(WEFT_PATH_EMSS);
 		set_active_memcg(memcg);
 		memalloc_noio_restore(flags);
 	}
-	if (!p->stage)
+	if (!p->partial)
 		return -EAGAIN;
 	do {
 		if (have >= WEFT_MPA_LEN)
-			all = weft_fpdu_len(get_unaligned_be16(p->stage));
+			all = weft_fpdu_len(get_unaligned_be16(p->partial));
 		if (all > WEFT_PATH_EMSS)
 			return -EMSGSIZE;
 		part = min(len - n, all - have);
-		memcpy(p->stage + have, from + n, part);
+		memcpy(p->partial + have, from + n, part);
 		have += part;
 		n += part;
 	} while (have == all && all == WEFT_MPA_LEN && n < len);
 	if (have < all || all == WEFT_MPA_LEN) {
-		WRITE_ONCE(p->staged, have);
+		WRITE_ONCE(p->partial_len, have);
 		return n;
 	}
-	ret = paths_send_fpdu(p, p->stage);
+	ret = paths_send_fpdu(p, p->partial);
 	if (ret < 0)
 		return ret;
-	WRITE_ONCE(p->staged, 0);
+	WRITE_ONCE(p->partial_len, 0);
 	return n;
 }
 
@@ -347,7 +347,7 @@ int weft_paths_send_page(struct weft_llp *llp, struct page *page, u32 offset, u3
 
 	while (at < len) {
 		left = len - at;
-		if (!p->staged && left >= WEFT_MPA_LEN &&
+		if (!p->partial_len && left >= WEFT_MPA_LEN &&
 		    weft_fpdu_len(get_unaligned_be16(from + at)) <= left)
 			ret = paths_send_fpdu(p, from + at);
 		else
@@ -364,5 +364,5 @@ bool weft_paths_unsent(struct weft_llp *llp)
 {
 	const struct weft_paths *p = to_weft_paths(llp);
 
-	return READ_ONCE(p->staged) || READ_ONCE(p->num_unacked);
+	return READ_ONCE(p->partial_len) || READ_ONCE(p->num_unacked);
 }

@@ -315,7 +315,7 @@ static void llp_paths_close(struct weft_llp *llp, bool abort)
 	weft_arrivals_drop(&p->arrivals);
 	if (p->frag.page)
 		put_page(p->frag.page);
-	kfree(p->stage);
+	kfree(p->partial);
 	mem_cgroup_put(p->memcg);
 	put_net(p->net);
 	kfree(p);

@@ -149,7 +149,7 @@ enum weft_rx_verdict weft_rx_deliver(struct weft_rx *rx)
 		return verdict;
 	}
 	/* A SEND or immediate data: delivers the message in turn, if it is whole. */
-	m = weft_window_at(&rx->sends, rx->sends.next);
+	m = weft_inbox_at(&rx->sends, rx->sends.next);
 	if (!m->whole)
 		return WEFT_RX_OK;
 	if (m->opcode == WEFT_RDMAP_SEND_INV || m->opcode == WEFT_RDMAP_SEND_SE_INV) {
@@ -162,6 +162,6 @@ enum weft_rx_verdict weft_rx_deliver(struct weft_rx *rx)
 	rx->written.len = 0;
 	if (m->recv.active)
 		verdict = weft_rx_complete_recv(rx, m, IB_WC_SUCCESS, 0);
-	weft_window_pass(&rx->sends);
+	weft_inbox_pass(&rx->sends);
 	return verdict;
 }

@@ -11,12 +11,12 @@
 #include "rx/rx.h"
 
 /*
- * Takes receives for a message in the window and for those before it, because receives are taken in
+ * Takes receives for a message in the inbox and for those before it, because receives are taken in
  * the order of messages. Of a shared queue only the next message gets one. Returns NULL if none.
  */
 static struct weft_inbound *early_message(struct weft_rx *rx, u32 msn)
 {
-	struct weft_window *w = &rx->sends;
+	struct weft_inbox *w = &rx->sends;
 	struct weft_inbound *m;
 	u32 i;
 
@@ -28,7 +28,7 @@ static struct weft_inbound *early_message(struct weft_rx *rx, u32 msn)
 	/* weft_srq_taken() may call the owner of the receives. */
 	weft_access_yield(&rx->place.access);
 	for (i = w->next;; i++) {
-		m = weft_window_at(w, i);
+		m = weft_inbox_at(w, i);
 		if (!m->recv.active) {
 			/* No receive, or an invalid ring: the message's turn will tell. */
 			if (weft_rq_take(rx->qp->rq, &m->recv, NULL) <= 0)

@@ -17,7 +17,7 @@ struct ib_ucontext;
  * Most messages with receives at once on an unordered stream. In its turn each message is delivered
  * before the next begins, but if a segment comes early, its message and all before it get receives.
  */
-#define WEFT_WINDOW	16U
+#define WEFT_INBOX	16U
 
 /* One message of the peer. */
 struct weft_inbound {
@@ -30,14 +30,14 @@ struct weft_inbound {
 };
 
 /**
- * struct weft_window - the messages under way, by MSN
+ * struct weft_inbox - the messages under way, by MSN
  * @next: MSN of the message to deliver next
- * @size: number of slots: 1, or WEFT_WINDOW
+ * @size: number of slots: 1, or WEFT_INBOX
  * @slot: messages from @next on, each at its MSN modulo @size; the receives' SGEs lie behind them
  *
  * Protected by the lock of weft_qp_assert_locked().
  */
-struct weft_window {
+struct weft_inbox {
 	u32 next;
 	u32 size;
 	struct weft_inbound *slot;
@@ -45,29 +45,29 @@ struct weft_window {
 
 /*
  * The last RDMA Write, for immediate data behind it.
- * Protected as struct weft_window.
+ * Protected as struct weft_inbox.
  */
 struct weft_written {
 	u32 len;	/* bytes placed; 0 if a message was delivered since */
 	bool goes_on;	/* its last segment has not come yet */
 };
 
-int weft_window_init(struct weft_window *w, u32 size, u32 max_sge,
-		     const struct ib_ucontext *owner);
-void weft_window_destroy(struct weft_window *w);
-void weft_window_start(struct weft_window *w);
+int weft_inbox_init(struct weft_inbox *w, u32 size, u32 max_sge,
+		    const struct ib_ucontext *owner);
+void weft_inbox_destroy(struct weft_inbox *w);
+void weft_inbox_start(struct weft_inbox *w);
 
-static inline struct weft_inbound *weft_window_at(const struct weft_window *w, u32 msn)
+static inline struct weft_inbound *weft_inbox_at(const struct weft_inbox *w, u32 msn)
 {
 	return &w->slot[msn & (w->size - 1)];
 }
 
 /* Checks a segment in its turn. Returns 0, or WEFT_DU_MSN_RANGE or WEFT_DU_MO for a Terminate. */
-static inline u8 weft_window_refuses(const struct weft_window *w, u32 msn, u32 mo)
+static inline u8 weft_inbox_refuses(const struct weft_inbox *w, u32 msn, u32 mo)
 {
 	if (msn != w->next)
 		return WEFT_DU_MSN_RANGE;
-	return mo == weft_window_at(w, w->next)->len ? 0 : WEFT_DU_MO;
+	return mo == weft_inbox_at(w, w->next)->len ? 0 : WEFT_DU_MO;
 }
 
 /* Counts @len bytes of a message, which are not its last. */
@@ -87,9 +87,9 @@ static inline void weft_inbound_end(struct weft_inbound *m, u32 len, u8 opcode, 
 }
 
 /* Ends the delivery of a message. */
-static inline void weft_window_pass(struct weft_window *w)
+static inline void weft_inbox_pass(struct weft_inbox *w)
 {
-	struct weft_inbound *m = weft_window_at(w, w->next);
+	struct weft_inbound *m = weft_inbox_at(w, w->next);
 
 	m->len = 0;
 	m->whole = false;

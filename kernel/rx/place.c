@@ -79,12 +79,12 @@ static enum weft_rx_verdict rx_begin_response(struct weft_rx *rx,
 
 static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
 {
-	struct weft_inbound *m = weft_window_at(&rx->sends, rx->seg.ddp.msn);
+	struct weft_inbound *m = weft_inbox_at(&rx->sends, rx->seg.ddp.msn);
 	enum weft_rx_verdict verdict;
 	u8 code;
 
 	rx->place.target = WEFT_RX_TO_RECV;
-	code = weft_window_refuses(&rx->sends, rx->seg.ddp.msn, rx->seg.ddp.mo);
+	code = weft_inbox_refuses(&rx->sends, rx->seg.ddp.msn, rx->seg.ddp.mo);
 	if (code)
 		return weft_rx_refuse(rx, WEFT_TERM_DDP, WEFT_DDP_UNTAGGED_BUFFER, code);
 	/*
@@ -115,11 +115,11 @@ static enum weft_rx_verdict rx_begin_send(struct weft_rx *rx)
 /* Immediate data: one FPDU, numbered among the SENDs, that takes a receive. */
 static enum weft_rx_verdict rx_begin_imm(struct weft_rx *rx)
 {
-	struct weft_inbound *m = weft_window_at(&rx->sends, rx->seg.ddp.msn);
+	struct weft_inbound *m = weft_inbox_at(&rx->sends, rx->seg.ddp.msn);
 	u8 code;
 
 	rx_aim_at_bytes(rx);
-	code = weft_window_refuses(&rx->sends, rx->seg.ddp.msn, rx->seg.ddp.mo);
+	code = weft_inbox_refuses(&rx->sends, rx->seg.ddp.msn, rx->seg.ddp.mo);
 	if (!code && (!rx->seg.ddp.last || (m->recv.active && !m->kept)))
 		code = WEFT_DU_MO; /* in parts, or amidst a SEND */
 	if (!code && rx->seg.payload_len != WEFT_IMM_LEN)
@@ -227,7 +227,7 @@ enum weft_rx_verdict weft_rx_begin(struct weft_rx *rx)
 /* Ends the connection, because the memory for the payload may not be written any more. */
 static enum weft_rx_verdict rx_place_failed(struct weft_rx *rx, enum weft_key_error err)
 {
-	struct weft_inbound *m = weft_window_at(&rx->sends, rx->seg.ddp.msn);
+	struct weft_inbound *m = weft_inbox_at(&rx->sends, rx->seg.ddp.msn);
 
 	if (rx->place.target == WEFT_RX_TO_REGION)
 		return weft_rx_refuse_key(rx, err);

@@ -10,14 +10,14 @@
 #include "queue/rq.h"
 #include "rx/rx.h"
 
-/* --- the window of messages; see inbound.h --- */
+/* --- the inbox of messages; see inbound.h --- */
 
 /*
- * Allocates @size slots, a power of two, charged to @owner, in a window without messages. A larger
- * window stays, because it serves ordered streams as well. On -ENOMEM @w is unchanged. May sleep.
+ * Allocates @size slots, a power of two, charged to @owner, in an inbox without messages. A larger
+ * inbox stays, because it serves ordered streams as well. On -ENOMEM @w is unchanged. May sleep.
  */
-int weft_window_init(struct weft_window *w, u32 size, u32 max_sge,
-		     const struct ib_ucontext *owner)
+int weft_inbox_init(struct weft_inbox *w, u32 size, u32 max_sge,
+		    const struct ib_ucontext *owner)
 {
 	struct weft_inbound *slot;
 	struct weft_sge *sge;
@@ -37,13 +37,13 @@ int weft_window_init(struct weft_window *w, u32 size, u32 max_sge,
 	return 0;
 }
 
-void weft_window_destroy(struct weft_window *w)
+void weft_inbox_destroy(struct weft_inbox *w)
 {
 	kvfree(w->slot);
 }
 
 /* Prepares for a new stream: drops all messages without completions. */
-void weft_window_start(struct weft_window *w)
+void weft_inbox_start(struct weft_inbox *w)
 {
 	u32 i;
 
@@ -138,14 +138,14 @@ enum weft_rx_verdict weft_rx_complete_recv(struct weft_rx *rx, struct weft_inbou
 void weft_rx_flush_receives(struct weft_rx *rx)
 {
 	struct weft_qp *qp = rx->qp;
-	struct weft_inbound *m = weft_window_at(&rx->sends, rx->sends.next);
+	struct weft_inbound *m = weft_inbox_at(&rx->sends, rx->sends.next);
 	int pending;
 	u32 i;
 
 	weft_qp_assert_locked(qp);
 	lockdep_assert_held(&qp->tx_lock.mutex);
 	for (i = 0; i < rx->sends.size; i++) {
-		struct weft_inbound *left = weft_window_at(&rx->sends, rx->sends.next + i);
+		struct weft_inbound *left = weft_inbox_at(&rx->sends, rx->sends.next + i);
 
 		if (left->recv.active)
 			weft_rx_complete_recv(rx, left, IB_WC_WR_FLUSH_ERR, WEFT_VE_CONNECTION);

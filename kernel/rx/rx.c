@@ -138,7 +138,7 @@ int weft_rx_init(struct weft_rx *rx)
 	INIT_LIST_HEAD(&rx->waiting.entry);
 	rx->waiting.wake = rx_woken;
 	timer_setup(&rx->rnr, rx_expired, 0);
-	return weft_window_init(&rx->sends, 1, rx->qp->rq->max_sge, qp->owner);
+	return weft_inbox_init(&rx->sends, 1, rx->qp->rq->max_sge, qp->owner);
 }
 
 void weft_rx_start(struct weft_rx *rx)
@@ -150,7 +150,7 @@ void weft_rx_start(struct weft_rx *rx)
 	rx->empty_first = qp->agreed.p2p && qp->agreed.rtr == WEFT_RTR_SEND && !qp->initiator;
 	rx->failure = WEFT_RX_FINE;
 	rx->stopped = false;
-	weft_window_start(&rx->sends);
+	weft_inbox_start(&rx->sends);
 	rx->read_msn = 1;
 	rx->atomic_msn = 1;
 	rx->written = (struct weft_written){};

@@ -97,7 +97,7 @@ struct weft_rx {
 	struct weft_framer framer;
 	struct weft_template seg;
 	struct weft_placement place;
-	struct weft_window sends;
+	struct weft_inbox sends;
 	u32 read_msn;
 	u32 atomic_msn;
 	struct weft_written written;

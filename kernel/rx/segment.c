@@ -67,12 +67,12 @@ static enum weft_rx_verdict segment_placed(struct weft_rx *rx)
 	case WEFT_RDMAP_IMM:
 	case WEFT_RDMAP_IMM_SE:
 		/* The completion reports the length of the Write before it. */
-		m = weft_window_at(&rx->sends, ddp->msn);
+		m = weft_inbox_at(&rx->sends, ddp->msn);
 		weft_inbound_end(m, rx->written.len, ddp->opcode,
 				 get_unaligned_be32(rx->place.bytes));
 		return WEFT_RX_OK;
 	default:
-		m = weft_window_at(&rx->sends, ddp->msn);
+		m = weft_inbox_at(&rx->sends, ddp->msn);
 		if (ddp->last) {
 			/* A header has one of the two at most; the other is 0. */
 			weft_inbound_end(m, len, ddp->opcode, ddp->inv_stag | ddp->imm);
@@ -110,7 +110,7 @@ static inline enum weft_rx_verdict segment_end(void *ctx)
  */
 static u64 segment_row_room(const struct weft_rx *rx, u64 *to)
 {
-	const struct weft_inbound *m = weft_window_at(&rx->sends, rx->seg.ddp.msn);
+	const struct weft_inbound *m = weft_inbox_at(&rx->sends, rx->seg.ddp.msn);
 	const struct weft_placement *p = &rx->place;
 	const struct weft_mr *mr = p->access.mr;
 	u64 room;
@@ -171,7 +171,7 @@ static noinline u32 segment_take_row(struct weft_rx *rx, struct weft_packet *p, 
 		rx->place.read->got += payload;
 		break;
 	default:
-		weft_inbound_grow(weft_window_at(&rx->sends, rx->seg.ddp.msn), payload);
+		weft_inbound_grow(weft_inbox_at(&rx->sends, rx->seg.ddp.msn), payload);
 	}
 	return offset;
 }

@@ -231,8 +231,8 @@ static bool loan_open(struct weft_tx *tx)
  * Returns how many bytes; 0 if some are in pages that cannot be lent; -EFAULT if the memory was
  * invalidated or deregistered.
  */
-static int loan_gather(struct weft_lent *lent, struct weft_tx_msg *msg,
-		       struct weft_accessor *acc, u32 len)
+static int loan_lend_payload(struct weft_lent *lent, struct weft_tx_msg *msg,
+			     struct weft_accessor *acc, u32 len)
 {
 	u32 index = msg->sge_index, offset = msg->offset;
 	struct weft_access held = {};
@@ -319,7 +319,7 @@ u32 weft_loan_layout(struct weft_tx *tx, struct weft_fpdu *fpdu, struct page *pa
 	lockdep_assert_held(&qp->tx_lock.mutex);
 	if (loan_open(tx)) {
 		weft_lent_add(lent, page, offset, front);
-		payload = loan_gather(lent, msg, &qp->acc, fpdu->payload);
+		payload = loan_lend_payload(lent, msg, &qp->acc, fpdu->payload);
 	}
 	if (payload <= 0) {
 		weft_lent_take_back(lent, num, last);
@@ -327,7 +327,7 @@ u32 weft_loan_layout(struct weft_tx *tx, struct weft_fpdu *fpdu, struct page *pa
 		loan_close(loans);
 		loan_skip(loans, &qp->inflight);
 		if (payload < 0)
-			weft_tx_gather_failed(tx);
+			weft_tx_payload_failed(tx);
 		return 0;
 	}
 	if (payload < fpdu->payload) {

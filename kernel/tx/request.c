@@ -244,7 +244,7 @@ void weft_tx_fail(struct weft_tx *tx, struct weft_request *w,
 }
 
 /* Fails the queue pair: its message's memory was invalidated or deregistered after the check. */
-void weft_tx_gather_failed(struct weft_tx *tx)
+void weft_tx_payload_failed(struct weft_tx *tx)
 {
 	struct weft_qp *qp = tx->qp;
 	static const struct weft_wr_error lkey = {

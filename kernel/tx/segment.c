@@ -21,8 +21,8 @@
  * Returns false if the memory was invalidated or deregistered. Inline, because the copy is most of
  * the cost of a short message here.
  */
-static __always_inline bool tx_gather(struct weft_tx_msg *msg, struct weft_accessor *acc,
-				      u8 *to, u32 len, struct weft_mr **mr)
+static __always_inline bool tx_copy_payload(struct weft_tx_msg *msg, struct weft_accessor *acc,
+					    u8 *to, u32 len, struct weft_mr **mr)
 {
 	int access = msg->remote_access ? IB_ACCESS_REMOTE_READ : 0;
 	enum weft_key_error err;
@@ -216,7 +216,7 @@ bool weft_tx_layout(struct weft_tx *tx, struct weft_chunk *c, u32 train)
 			  weft_fpdu_begin_marked(to, len, tx->batch.laid_out) :
 			  weft_fpdu_begin(to, len);
 		memcpy(segment, head.bytes, sizeof(head.bytes));
-		good = tx_gather(&tx->msg, &qp->acc, segment + head.len, fpdu.payload, &mr);
+		good = tx_copy_payload(&tx->msg, &qp->acc, segment + head.len, fpdu.payload, &mr);
 		if (!good)
 			break;
 		if (unlikely(tx->marked))
@@ -245,6 +245,6 @@ bool weft_tx_layout(struct weft_tx *tx, struct weft_chunk *c, u32 train)
 		weft_mr_access_end(mr);
 	c->fill = c->size - room;
 	if (!good)
-		weft_tx_gather_failed(tx);
+		weft_tx_payload_failed(tx);
 	return true;
 }

@@ -135,7 +135,7 @@ struct weft_wr_error {
 void weft_tx_copy_blocks(struct weft_tx *tx, u32 first, u32 num);
 struct weft_request *weft_tx_admit(struct weft_tx *tx, u32 blocks);
 struct weft_request *weft_tx_take_request(struct weft_tx *tx, u64 *total);
-void weft_tx_gather_failed(struct weft_tx *tx);
+void weft_tx_payload_failed(struct weft_tx *tx);
 void weft_tx_fail(struct weft_tx *tx, struct weft_request *w,
 		  const struct weft_wr_error *why);
 
