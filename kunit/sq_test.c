@@ -59,7 +59,7 @@ static struct verdict try(struct bench *b, u32 blocks)
 static __printf(6, 7) void expect_verdict(struct kunit *test, struct verdict v, bool good,
 					  u8 status, u8 vendor, const char *fmt, ...)
 {
-	char what[48];
+	char what[64];
 	va_list args;
 
 	va_start(args, fmt);

@@ -24,6 +24,8 @@ struct pipe {
 END_OF(pipe_end, struct pipe *p)
 {
 	skb_queue_purge(&p->sock->sk->sk_write_queue);
+	if (sock_owned_by_user_nocheck(p->sock->sk))
+		release_sock(p->sock->sk);
 	sock_release(p->sock);
 }
 
@@ -40,7 +42,7 @@ static struct pipe *pipe_new(struct kunit *test)
 	return p;
 }
 
-/* One whose lock is held, which the case releases. */
+/* One whose lock is held. */
 static struct pipe *pipe_open(struct kunit *test)
 {
 	struct pipe *p = pipe_new(test);
@@ -69,7 +71,6 @@ CASE_WITH(portion_fresh, struct pipe *p, pipe_open(test))
 	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 0, 200000), 200000U);
 	pipe_add(test, p, 10 * EMSS);
 	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 0, 5000), 5000U);
-	release_sock(p->sock->sk);
 }
 
 /* A buffer that is as it was laid out is filled, from wherever it is. */
@@ -80,7 +81,6 @@ CASE_WITH(portion_fills, struct pipe *p, pipe_open(test))
 			TRAIN - 10 * EMSS - 400);
 	pipe_add(test, p, TRAIN);
 	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 0, 200000), TRAIN);
-	release_sock(p->sock->sk);
 }
 
 /* The rest of one that was cut gets no more than the segment it ends with. */
@@ -95,7 +95,6 @@ CASE_WITH(portion_cut, struct pipe *p, pipe_open(test))
 	KUNIT_EXPECT_EQ(test, (int)TCP_SKB_CB(skb)->eor, 1);
 	/* Once it is ended, what comes next begins another. */
 	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 0, 200000), TRAIN);
-	release_sock(p->sock->sk);
 }
 
 /* What was laid out to fill up a segment goes alone if that was sent meanwhile. */
@@ -107,7 +106,6 @@ CASE_WITH(portion_sent, struct pipe *p, pipe_open(test))
 	skb = pipe_add(test, p, 1084);
 	KUNIT_EXPECT_EQ(test, weft_llp_held(p->llp, portion, EMSS, 0, 200000), TRAIN);
 	KUNIT_EXPECT_EQ(test, (int)TCP_SKB_CB(skb)->eor, 1);
-	release_sock(p->sock->sk);
 }
 
 /* However often a window cuts buffers, each but the rest of a cut begins where a segment does. */
@@ -139,7 +137,6 @@ CASE_WITH(portion_cut_often, struct pipe *p, pipe_open(test))
 		longest = max(longest, shifted);
 	}
 	KUNIT_EXPECT_LE(test, longest, TRAIN + EMSS);
-	release_sock(p->sock->sk);
 }
 
 static void space_found(struct weft_llp *llp)

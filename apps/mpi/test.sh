@@ -130,8 +130,9 @@ complains "a full disk: where the results are is said" "cannot write to /dev/ful
 
 # endless [WORD...]: begins a run without an end, by WORDs before its command; sets $launcher.
 endless() {
+	# Only with words: without the option, a timeout ends the whole group.
 	: >/run/killed
-	"$@" "$agent" host-A timeout --foreground -k 5 $((60 * ${WEFT_PATIENCE:-1})) "$launch" --agent "$agent" --transport hybrid \
+	"$@" "$agent" host-A timeout ${1:+--foreground} -k 5 $((60 * ${WEFT_PATIENCE:-1})) "$launch" --agent "$agent" --transport hybrid \
 		host-A,host-B onesided --sizes 8 --rounds 1000000 -- latency --rounds 1000000 >/run/killed 2>&1 </dev/null &
 	launcher=$!
 	wait_for 40 grep -qs "^mpibench: onesided" /run/killed

@@ -35,6 +35,7 @@ serve() {
 stop() {
 	kill "$daemon"
 	wait "$daemon"
+	daemon=''
 } 2>/dev/null
 
 compile() { ip netns exec B timeout 60 "$built/rdistcc" gcc "$@"; }
@@ -136,6 +137,7 @@ await "the job has begun" 20 bash -c "ls $work/daemon/jobs/job-*/messages >/dev/
 await "the compiler is at work" 20 at_work
 kill -KILL "$daemon"
 wait "$daemon" 2>/dev/null
+daemon=''
 check "a daemon that is killed in mid-job: no process of its compiler's stays" wait_for 5 none_at_work
 status=0
 wait "$client" || status=$?

@@ -112,8 +112,9 @@ TEST_P(WorldTest, a_lock_is_one_hosts_at_a_time) {
       world.unlock(hosts - 1, 1);
     }
     world.barrier();
-    if (world.rank() == 0)
+    if (world.rank() == 0) {
       EXPECT_EQ(world.of(numbers)[7], kRounds * static_cast<std::uint64_t>(hosts));
+    }
   })));
 }
 

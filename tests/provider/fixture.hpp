@@ -75,8 +75,9 @@ class Made {
   }
   ~Made() { end(); }
   void end() {
-    if (Object* const object = std::exchange(object_, nullptr))
+    if (Object* const object = std::exchange(object_, nullptr)) {
       EXPECT_EQ(End()(object), 0);
+    }
   }
   operator Object*() const { return object_; }  // NOLINT(google-explicit-constructor)
   Object* operator->() const { return object_; }

@@ -427,8 +427,9 @@ TEST_F(QueuePairTest, Receives) {
     ASSERT_TRUE(fake().rq.fetch(&entry));
     EXPECT_EQ(entry.wr_id, i);
     ASSERT_EQ(entry.sges.size(), i % 3);
-    if (i % 3 == 2)
+    if (i % 3 == 2) {
       EXPECT_EQ(entry.sges[1].addr, 4U);
+    }
   }
   fake().rq.release();
   EXPECT_EQ(post(&wrs[kRecvWr]), ENOMEM) << "no completion is polled";

@@ -15,8 +15,9 @@ class SrqTest : public QueuePairTest {
     ibv_srq_init_attr attr = {.srq_context = this,
                               .attr = {.max_wr = kMaxWr, .max_sge = kMaxSge, .srq_limit = 2}};
     ibv_srq* srq = ibv_create_srq(pd_, &attr);
-    if (srq != nullptr)
+    if (srq != nullptr) {
       EXPECT_EQ(attr.attr.max_wr, kEntries) << "what was granted";
+    }
     return srq;
   }
   FakeSrq& fake_srq() const { return kernel().srq(srq_->handle); }
@@ -37,8 +38,9 @@ TEST_F(SrqTest, Receives) {
     ASSERT_TRUE(fake_srq().ring.fetch(&entry));
     EXPECT_EQ(entry.wr_id, 100 + i);
     ASSERT_EQ(entry.sges.size(), i % (kMaxSge + 1));
-    if (entry.sges.size() == kMaxSge)
+    if (entry.sges.size() == kMaxSge) {
       EXPECT_EQ(entry.sges[2].lkey, 9U);
+    }
   }
   EXPECT_EQ(post(srq_, &wrs[kEntries]), ENOMEM) << "not given back yet";
   fake_srq().ring.release();

@@ -49,12 +49,17 @@ Owned<Object> own(Object* object, const std::string& call) {
 
 // The capacities of a queue pair whose work requests have one SGE at most.
 inline ibv_qp_init_attr queue_pair(ibv_cq* cq, std::uint32_t sends, std::uint32_t receives) {
-  return {.send_cq = cq, .recv_cq = cq, .cap = {sends, receives, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+  ibv_qp_init_attr init{};
+  init.send_cq = init.recv_cq = cq;
+  init.qp_type = IBV_QPT_RC;
+  init.cap = {sends, receives, 1, 1, 0};
+  return init;
 }
 
 // Takes a queue pair to that state. Throws Failure.
 inline void modify(ibv_qp* qp, ibv_qp_state state) {
-  ibv_qp_attr attr{.qp_state = state};
+  ibv_qp_attr attr{};
+  attr.qp_state = state;
   require_zero(ibv_modify_qp(qp, &attr, IBV_QP_STATE), "ibv_modify_qp");
 }
 

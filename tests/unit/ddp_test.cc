@@ -160,12 +160,13 @@ TEST(Ddp, KnowsMoreOpcodesOfAPeerThatAgreed) {
     for (u8 qn = 0; qn < 5; qn++) {
       const Bytes bytes = put(put(kSendInv, 1, 0x40 | opcode), 9, qn);
       const std::optional<Refusal> refusal = refusal_of(bytes, true);
-      if (qn == 4)
+      if (qn == 4) {
         EXPECT_EQ(refusal, kQueueNumber);
-      else if (opcode <= WEFT_RDMAP_SEND_SE_IMM && qn == queue_of(opcode))
+      } else if (opcode <= WEFT_RDMAP_SEND_SE_IMM && qn == queue_of(opcode)) {
         EXPECT_EQ(refusal, std::nullopt) << int{opcode};
-      else
+      } else {
         EXPECT_EQ(refusal, kOpcode) << int{opcode} << " on queue " << int{qn};
+      }
       EXPECT_EQ(refusal_of(bytes), qn > 2 ? kQueueNumber : kOpcode);
     }
   }
@@ -183,8 +184,9 @@ TEST(Ddp, RefusesAnOpcodeInTheWrongBufferModel) {
     const bool tagged = opcode == WEFT_RDMAP_WRITE || opcode == WEFT_RDMAP_READ_RESP;
     EXPECT_EQ(refusal_of(put(kWrite, 1, 0x40 | opcode)),
               tagged ? std::nullopt : std::optional(kOpcode));
-    if (tagged)
+    if (tagged) {
       EXPECT_EQ(refusal_of(put(kSendInv, 1, 0x40 | opcode)), kOpcode);
+    }
   }
 }
 

@@ -32,8 +32,9 @@ bool accepted(const Bytes& bytes, bool reply) {
   weft_mpa_frame frame{.revision = 0xaa};
   const u32 at = decode(bytes, reply, &frame);
   EXPECT_EQ(frame.revision == 0xaa, at == 0) << "the result is written only on success";
-  if (at != 0)
+  if (at != 0) {
     EXPECT_EQ(at + frame.private_len, bytes.size());
+  }
   return at != 0;
 }
 

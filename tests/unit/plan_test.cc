@@ -150,10 +150,12 @@ class Stream {
       }
       ASSERT_NO_FATAL_FAILURE(check_fpdu(f, tagged, left));
       ASSERT_LE(f.len, max_fpdu_);
-      if (max_fpdu_ == emss_)
+      if (max_fpdu_ == emss_) {
         ASSERT_LE(f.len, room_) << "an FPDU crosses a segment boundary";
-      if (!f.last)
+      }
+      if (!f.last) {
         ASSERT_EQ((emss_ - room_ + f.len) % emss_, 0U) << "an FPDU goes on, but not to a boundary";
+      }
       room_ = emss_ - (emss_ - room_ + f.len) % emss_;
       ASSERT_GE(room_, 4U);
       ASSERT_LE(room_, emss_);
@@ -261,8 +263,9 @@ TEST(Plan, RoomIsNeverNegative) {
     }
     ASSERT_NO_FATAL_FAILURE(check_fpdu(f, tagged, left));
     ASSERT_LE(f.len, max_fpdu);
-    if (max_fpdu == emss)
+    if (max_fpdu == emss) {
       ASSERT_LE(f.len, room);
+    }
   }
 }
 

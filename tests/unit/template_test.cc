@@ -62,7 +62,9 @@ TEST_P(Template, FitsWhatIsOfItsKind) {
   weft_template t = known(head(tagged, 5000, false), 1000);
   const Head next = head(tagged, 6000, false);
   EXPECT_TRUE(weft_template_follow(&t, next.data(), t.hdr_len));
-  EXPECT_FALSE(weft_template_follow(&t, next.data(), t.hdr_len - 1)) << "a part of a header";
+  EXPECT_FALSE(weft_template_follow(&t, head(tagged, 7000, false).data(), t.hdr_len - 1))
+      << "a part";
+  EXPECT_EQ(weft_template_place(&t), 6000U);
   EXPECT_TRUE(weft_template_follow(&t, head(tagged, 1, false).data(), next.size())) << "anywhere";
   EXPECT_FALSE(weft_template_follow(&t, head(!tagged, 6000, false).data(), next.size()));
   t.known = false;
