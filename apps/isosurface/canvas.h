@@ -2,8 +2,8 @@
 // Draws triangles with a depth buffer, and writes the picture.
 #pragma once
 
-#include <compare>
 #include <span>
+#include <tuple>
 
 #include "tetrahedra.h"
 
@@ -52,7 +52,9 @@ class Canvas {
   struct Pixel {
     std::int64_t depth;
     std::uint32_t colour;
-    auto operator<=>(const Pixel&) const = default;
+    bool operator<(const Pixel& other) const {
+      return std::tie(depth, colour) < std::tie(other.depth, other.colour);
+    }
   };
 
   Corner project(const Vertex& vertex) const;

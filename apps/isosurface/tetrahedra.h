@@ -3,7 +3,7 @@
 // whole numbers, so that each host computes the same from them.
 #pragma once
 
-#include <compare>
+#include <tuple>
 
 #include "grid.h"
 
@@ -15,7 +15,10 @@ inline constexpr std::int32_t kPlaces = 1 << 16;
 struct Vertex {
   std::array<std::int32_t, 3> place{};   // kPlaces to a grid point
   std::array<std::int16_t, 3> normal{};  // of length 32767, to where samples are smaller; or zero
-  auto operator<=>(const Vertex&) const = default;
+  bool operator==(const Vertex&) const = default;
+  bool operator<(const Vertex& other) const {
+    return std::tie(place, normal) < std::tie(other.place, other.normal);
+  }
 };
 
 // Seen from where samples are smaller, its corners go round counterclockwise.
