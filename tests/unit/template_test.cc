@@ -101,7 +101,8 @@ TEST_P(Template, ShowsAWrongHeaderOnlyWhole) {
   t.len = weft_ddp_hdr_len(tagged) + 8;
   EXPECT_FALSE(weft_template_decode(&t, WEFT_DDP_MAX_LEN, false, &err));
   EXPECT_EQ(t.hdr_len, weft_ddp_hdr_len(tagged));
-  EXPECT_FALSE(weft_template_follow(&t, t.hdr, sizeof(t.hdr))) << "what is wrong is no pattern";
+  const weft_template wrong = t;
+  EXPECT_FALSE(weft_template_follow(&t, wrong.hdr, sizeof(t.hdr))) << "what is wrong is no pattern";
   EXPECT_FALSE(weft_template_decode(&t, weft_ddp_hdr_len(tagged) - 1, false, &err));
   EXPECT_EQ(t.hdr_len, 0U);
   EXPECT_FALSE(weft_template_decode(&t, 0, false, &err));
