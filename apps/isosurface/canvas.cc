@@ -172,7 +172,7 @@ std::vector<std::byte> to_png(const Picture& picture) {
   std::vector<std::byte> file(size);
   const auto* const pixels = picture.pixels.data();
   if (png_image_write_to_memory(&image, file.data(), &size, 0, pixels, 0, nullptr) == 0)
-    throw Failure(text("libpng: ", image.message));
+    throw Failure(sentence("libpng: ", image.message));
   file.resize(size);
   return file;
 }

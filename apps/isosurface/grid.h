@@ -6,26 +6,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <sstream>
 #include <vector>
 
-#include "failure.h"
+#include "sentence.h"
 
 namespace rdma::isosurface {
-
-// The parts in a row, as a stream would print them.
-template <typename... Parts>
-std::string text(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
-}
-
-template <typename... Parts>
-void refuse_if(bool wrong, Cause cause, const Parts&... why) {
-  if (wrong)
-    throw Failure(cause, text(why...));
-}
 
 // A point of the grid, or how many points there are along x, y and z.
 using Index = std::array<std::int32_t, 3>;

@@ -112,9 +112,9 @@ std::string report(const Measured& measured, bool json) {
         .add("chunks", static_cast<double>(measured.chunks))
         .add("bytes", static_cast<double>(measured.bytes))
         .text();
-  return text(measured.responses.size(), " updates, ", rate, " a second; half of them within ",
-              at(0.5), " ms, nine in ten within ", at(0.9), " ms; ", measured.chunks, " chunks, ",
-              static_cast<double>(measured.bytes) / 1e6, " MB");
+  return sentence(measured.responses.size(), " updates, ", rate, " a second; half of them within ",
+                  at(0.5), " ms, nine in ten within ", at(0.9), " ms; ", measured.chunks,
+                  " chunks, ", static_cast<double>(measured.bytes) / 1e6, " MB");
 }
 
 void view(const Options& options) {
@@ -128,8 +128,8 @@ void view(const Options& options) {
       write_png(render(viewer.seen(), moves.value, 32, moves.view, nullptr), options.out);
     in.done();
     const Box& window = viewer.window();
-    std::cerr << text("isosurface: the window ends at ", window.begin[0], ',', window.begin[1], ',',
-                      window.begin[2], '\n');
+    std::cerr << sentence("isosurface: the window ends at ", window.begin[0], ',', window.begin[1],
+                          ',', window.begin[2], '\n');
     std::cout << report(measured, options.json) << '\n';
   });
 }

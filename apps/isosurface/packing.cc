@@ -261,7 +261,8 @@ Word unpack_word(std::span<const std::byte> message) {
     case kAbort:
       return take_abort(from);
     default:
-      throw Failure(Cause::kProtocol, text("the peer sent a message of the unknown type ", +type));
+      throw Failure(Cause::kProtocol,
+                    sentence("the peer sent a message of the unknown type ", +type));
   }
 }
 

@@ -78,14 +78,14 @@ void StreamEnd::lost(const Failure& failure) {
   } catch (const Failure&) {
     // That was all.
   }
-  isosurface::refuse_if(!reason.empty(), Cause::kLost, peer_, " gave up: ", reason);
+  rdma::refuse_if(!reason.empty(), Cause::kLost, peer_, " gave up: ", reason);
   throw Failure(failure.cause(), peer_ + " is lost: " + failure.what());
 }
 
 void StreamEnd::silent() const {
   throw Failure(Cause::kTimeout,
-                text(peer_, " has said nothing for ", patience_.count() / 1000,
-                     " s; see whether it still runs, or give --patience more seconds"));
+                sentence(peer_, " has said nothing for ", patience_.count() / 1000,
+                         " s; see whether it still runs, or give --patience more seconds"));
 }
 
 Outlet::Outlet(std::unique_ptr<Link> link, std::string peer, Limit patience)

@@ -48,7 +48,7 @@ class StreamEnd {
   Word heard(const Arrival& arrival);
   template <typename... Parts>
   void refuse_if(bool wrong, const Parts&... what) const {
-    isosurface::refuse_if(wrong, Cause::kProtocol, peer_, ": the peer ", what...);
+    rdma::refuse_if(wrong, Cause::kProtocol, peer_, ": the peer ", what...);
   }
   [[noreturn]] void silent() const;
   Limit patience() const { return patience_; }

@@ -249,9 +249,10 @@ void write_volume(const Volume& volume, const std::string& name, Encoding encodi
   const Grid& grid = volume.grid;
   NewFile file(name);
   write_head(file, "a volume by isosurface generate", encoding);
-  file.write(text("DATASET STRUCTURED_POINTS\nDIMENSIONS ", text_of(grid.points), "\nORIGIN ",
-                  text_of(grid.origin), "\nSPACING ", text_of(grid.spacing), "\nPOINT_DATA ",
-                  volume.brick.samples.size(), "\nSCALARS value float 1\nLOOKUP_TABLE default\n"));
+  file.write(sentence("DATASET STRUCTURED_POINTS\nDIMENSIONS ", text_of(grid.points), "\nORIGIN ",
+                      text_of(grid.origin), "\nSPACING ", text_of(grid.spacing), "\nPOINT_DATA ",
+                      volume.brick.samples.size(),
+                      "\nSCALARS value float 1\nLOOKUP_TABLE default\n"));
   for (const float sample : volume.brick.samples) {
     if (encoding == Encoding::kBinary)
       put(file, sample);
@@ -274,19 +275,19 @@ void write_surface(const Grid& grid, const Mesh& mesh, const std::string& name) 
 
   NewFile file(name);
   write_head(file, "a surface by isosurface render", Encoding::kBinary);
-  file.write(text("DATASET POLYDATA\nPOINTS ", vertices.size(), " float\n"));
+  file.write(sentence("DATASET POLYDATA\nPOINTS ", vertices.size(), " float\n"));
   for (const Vertex* vertex : vertices)
     for (std::size_t axis = 0; axis < 3; ++axis)
       put(file, static_cast<float>(grid.origin[axis] +
                                    grid.spacing[axis] * static_cast<double>(vertex->place[axis]) /
                                        kPlaces));
-  file.write(text("\nPOLYGONS ", mesh.size(), ' ', 4 * mesh.size(), '\n'));
+  file.write(sentence("\nPOLYGONS ", mesh.size(), ' ', 4 * mesh.size(), '\n'));
   for (const Triangle& triangle : mesh) {
     put(file, std::int32_t{3});
     for (const Vertex& vertex : triangle)
       put(file, numbers.at(vertex.place));
   }
-  file.write(text("\nPOINT_DATA ", vertices.size(), "\nNORMALS normals float\n"));
+  file.write(sentence("\nPOINT_DATA ", vertices.size(), "\nNORMALS normals float\n"));
   for (const Vertex* vertex : vertices)
     for (const std::int16_t part : vertex->normal)
       put(file, static_cast<float>(part) / 32767);

@@ -27,4 +27,9 @@ inline void require(bool holds, Cause cause, const Parts&... parts) {
     fail(cause, parts...);
 }
 
+template <typename... Parts>
+void refuse_if(bool wrong, Cause cause, const Parts&... parts) {
+  require(!wrong, cause, parts...);
+}
+
 }  // namespace rdma

@@ -86,7 +86,8 @@ Peers::Peers(Gathering gathering, std::span<std::byte> share)
 }
 
 std::string Peers::described(int host) const {
-  return text("host ", host, " (", gathering_.hosts[static_cast<std::size_t>(host)].text(), ")");
+  return sentence("host ", host, " (", gathering_.hosts[static_cast<std::size_t>(host)].text(),
+                  ")");
 }
 
 void Peers::greet(Peer& peer) const {

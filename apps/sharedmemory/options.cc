@@ -98,8 +98,9 @@ void Options::read_from(CLI::App& app) {
 }
 
 std::string Options::task() const {
-  return text(kernel, " --size ", size, " --steps ", steps, " --block ", block, " --bits ", bits,
-              " --seed ", seed, std::endian::native == std::endian::big ? ", big-endian" : "");
+  return sentence(kernel, " --size ", size, " --steps ", steps, " --block ", block, " --bits ",
+                  bits, " --seed ", seed,
+                  std::endian::native == std::endian::big ? ", big-endian" : "");
 }
 
 std::unique_ptr<Kernel> Options::make(Layout& layout, int on_hosts) const {

@@ -41,12 +41,12 @@ void check_device(const Address& address) {
 
 std::string difference_of(const Result& result, const Result& reference) {
   if (result.bytes.size() != reference.bytes.size())
-    return text(result.bytes.size(), " bytes, not ", reference.bytes.size());
+    return sentence(result.bytes.size(), " bytes, not ", reference.bytes.size());
   const auto [at, other] = std::ranges::mismatch(result.bytes, reference.bytes);
   if (at == result.bytes.end())
     return {};
   const auto offset = static_cast<std::size_t>(at - result.bytes.begin());
-  return text("number ", offset / result.element, " is another one");
+  return sentence("number ", offset / result.element, " is another one");
 }
 
 Outcome run(const Options& options, const Watch& watch) {

@@ -8,26 +8,11 @@
 #include <cstdlib>
 #include <memory>
 #include <span>
-#include <sstream>
 #include <type_traits>
 
-#include "failure.h"
+#include "sentence.h"
 
 namespace rdma::sharedmemory {
-
-// The parts in a row, as a stream would print them.
-template <typename... Parts>
-std::string text(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
-}
-
-template <typename... Parts>
-void refuse_if(bool wrong, Cause cause, const Parts&... why) {
-  if (wrong)
-    throw Failure(cause, text(why...));
-}
 
 // Some elements in a row of an array, on a host that is named beside it.
 template <typename T>

@@ -211,9 +211,9 @@ void expect_alone_says(int rank, const std::string& what) {
   const auto failures = each_in_a_thread(
       1, [&](int) { meet(addresses, rank, "fft", Share(100), std::chrono::seconds(1)); });
   const int other = 1 - rank;
-  EXPECT_TRUE(says(
-      failures[0],
-      text("host ", other, " (", addresses[static_cast<std::size_t>(other)].text(), ") ", what)));
+  EXPECT_TRUE(
+      says(failures[0], sentence("host ", other, " (",
+                                 addresses[static_cast<std::size_t>(other)].text(), ") ", what)));
 }
 
 TEST(PeersTest, a_host_that_does_not_come_is_named) {

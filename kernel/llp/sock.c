@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What classes of lower layers with kernel sockets share, and the device of an address. */
+/* Shared by classes of lower layers with kernel sockets; and the device of an address. */
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
 #include <net/addrconf.h>
