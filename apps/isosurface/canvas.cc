@@ -117,8 +117,7 @@ void Canvas::draw(std::span<const Triangle> triangles) {
 
 void Canvas::draw(Corner a, Corner b, Corner c) {
   std::int64_t whole = area(a.place, b.place, c.place);
-  if (whole == 0)
-    return;
+  if (whole == 0) return;
   // Seen from outside corners go round counterclockwise, and down is positive here.
   const auto& colour = whole < 0 ? kOutside : kInside;
   if (whole < 0) {
@@ -137,13 +136,11 @@ void Canvas::draw(Corner a, Corner b, Corner c) {
       const std::int64_t of_a = area(b.place, c.place, point);
       const std::int64_t of_b = area(c.place, a.place, point);
       const std::int64_t of_c = area(a.place, b.place, point);
-      if (of_a < 0 || of_b < 0 || of_c < 0)
-        continue;
+      if (of_a < 0 || of_b < 0 || of_c < 0) continue;
       const std::int64_t depth =
           (of_a * a.place[2] + of_b * b.place[2] + of_c * c.place[2]) / whole;
       Pixel& pixel = pixels_[static_cast<std::size_t>(y * view_.width + x)];
-      if (depth > pixel.depth)
-        continue;
+      if (depth > pixel.depth) continue;
       Vector normal{};
       for (std::size_t axis = 0; axis < 3; ++axis)
         normal[axis] =

@@ -27,8 +27,7 @@ TEST(Canvas, TheOrderOfTrianglesMakesNoDifference) {
   // Each lies on another one of another shade.
   Mesh twins = mesh;
   for (Triangle& twin : twins)
-    for (Vertex& vertex : twin)
-      vertex.normal = {0, 0, 32767};
+    for (Vertex& vertex : twin) vertex.normal = {0, 0, 32767};
   mesh.insert(mesh.end(), twins.begin(), twins.end());
   const View view{160, 120, 40, 20};
   Canvas first(volume.grid, view);

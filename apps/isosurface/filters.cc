@@ -11,8 +11,7 @@ std::unique_ptr<Link> connect_to(const Wiring& wiring, const Address& address) {
     try {
       return connect(wiring.transport, address, wiring.patience, settings_for(wiring.patience));
     } catch (const Failure& failure) {
-      if (failure.cause() != Cause::kRefused || end.over())
-        throw;
+      if (failure.cause() != Cause::kRefused || end.over()) throw;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
@@ -31,8 +30,7 @@ void run(std::initializer_list<StreamEnd*> ends, const std::function<void()>& fi
   try {
     filter();
   } catch (const std::exception& failure) {
-    for (StreamEnd* end : ends)
-      end->abort(failure.what());
+    for (StreamEnd* end : ends) end->abort(failure.what());
     throw;
   }
 }
@@ -61,8 +59,7 @@ void extract_filter(float value, Inlet& in, Outlet& out) {
   Progress progress("extract: block", opening.blocks);
   for (;;) {
     const Inlet::Chunk chunk = in.next(&out);
-    if (chunk.kind == Kind::kEnd)
-      break;
+    if (chunk.kind == Kind::kEnd) break;
     refuse_if(chunk.kind != Kind::kBlock, Cause::kProtocol,
               "the read filter sent something that is no block");
     refuse_if(progress.done() == opening.blocks, Cause::kProtocol,
@@ -91,8 +88,7 @@ void render_filter(const View& view, Inlet& in, Mesh* mesh,
   Progress progress("render: block", opening.blocks);
   for (Mesh part;; part.clear()) {
     const Inlet::Chunk chunk = in.next();
-    if (chunk.kind == Kind::kEnd)
-      break;
+    if (chunk.kind == Kind::kEnd) break;
     if (chunk.kind == Kind::kBlockEnd) {
       refuse_if(progress.done() == opening.blocks, Cause::kProtocol,
                 "the extract filter sent more blocks than it had said");
@@ -106,8 +102,7 @@ void render_filter(const View& view, Inlet& in, Mesh* mesh,
               "the extract filter sent more triangles than the cells have");
     left -= part.size();
     canvas.draw(part);
-    if (mesh != nullptr)
-      keep(part, *mesh);
+    if (mesh != nullptr) keep(part, *mesh);
   }
   refuse_if(progress.done() != opening.blocks, Cause::kProtocol, "the stream ended after ",
             progress.done(), " of ", opening.blocks, " blocks");
@@ -129,8 +124,7 @@ Picture render(const Volume& volume, float value, std::int32_t edge, const View&
     Mesh part;
     extract(volume.grid, volume.brick, cells, value, part);
     canvas.draw(part);
-    if (mesh != nullptr)
-      keep(part, *mesh);
+    if (mesh != nullptr) keep(part, *mesh);
     progress.step();
   }
   return canvas.picture();

@@ -51,8 +51,7 @@ class Progress {
   void step() {
     ++done_;
     const auto now = std::chrono::steady_clock::now();
-    if (now < next_)
-      return;
+    if (now < next_) return;
     next_ = now + std::chrono::seconds(1);
     std::cerr << "isosurface: " + what_ + ' ' + std::to_string(done_) + " of " +
                      std::to_string(all_) + '\n';

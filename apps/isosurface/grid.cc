@@ -47,8 +47,7 @@ Brick cut(const Brick& from, const Box& box) {
 
 void paste(const Brick& from, Brick& into) {
   Box rows = from.box.common(into.box);
-  if (rows.empty())
-    return;
+  if (rows.empty()) return;
   const auto length = rows.size()[0];
   rows.end[0] = rows.begin[0] + 1;
   for_each(rows, [&](const Index& row) {
@@ -98,15 +97,11 @@ double marschner_lobb(double x, double y, double z) {
          (2 * (1 + kAmplitude));
 }
 
-double ball(double x, double y, double z) {
-  return 1 - std::sqrt(x * x + y * y + z * z);
-}
+double ball(double x, double y, double z) { return 1 - std::sqrt(x * x + y * y + z * z); }
 
 Formula formula_of(std::string_view name) {
-  if (name == "gyroid")
-    return gyroid;
-  if (name == "marschner-lobb")
-    return marschner_lobb;
+  if (name == "gyroid") return gyroid;
+  if (name == "marschner-lobb") return marschner_lobb;
   refuse_if(name != "ball", Cause::kInput, "there is no formula '", name,
             "'; there are gyroid, marschner-lobb and ball");
   return ball;
@@ -119,8 +114,7 @@ Volume make_field(std::string_view formula, const Index& points) {
   Volume volume{{points, {-1, -1, -1}}, {}};
   volume.grid.check();
   auto& step = volume.grid.spacing;
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    step[axis] = 2.0 / (points[axis] - 1);
+  for (std::size_t axis = 0; axis < 3; ++axis) step[axis] = 2.0 / (points[axis] - 1);
   volume.brick.box = volume.grid.all();
   volume.brick.samples.reserve(volume.brick.box.count());
   for_each(volume.brick.box, [&](const Index& at) {

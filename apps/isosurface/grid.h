@@ -35,8 +35,7 @@ template <typename Work>
 void for_each(const Box& box, Work work, std::int32_t step = 1) {
   for (std::int32_t z = box.begin[2]; z < box.end[2]; z += step)
     for (std::int32_t y = box.begin[1]; y < box.end[1]; y += step)
-      for (std::int32_t x = box.begin[0]; x < box.end[0]; x += step)
-        work(Index{x, y, z});
+      for (std::int32_t x = box.begin[0]; x < box.end[0]; x += step) work(Index{x, y, z});
 }
 
 struct Grid {

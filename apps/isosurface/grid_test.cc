@@ -17,8 +17,7 @@ TEST(Grid, BlocksFillTheBoxOnce) {
   for (const Box& one : all) {
     EXPECT_TRUE(box.contains(one));
     points += one.count();
-    for (const Box& other : all)
-      EXPECT_TRUE(one == other || one.common(other).empty());
+    for (const Box& other : all) EXPECT_TRUE(one == other || one.common(other).empty());
   }
   EXPECT_EQ(points, box.count());
 }
@@ -32,8 +31,7 @@ TEST(Grid, PointsForCellsHaveOneMoreAroundThem) {
 TEST(Grid, CutAndPasteGiveTheWholeAgain) {
   const Volume volume = make_field("gyroid", {9, 7, 5});
   Brick copy{volume.grid.all(), std::vector<float>(volume.brick.samples.size(), -7)};
-  for (const Box& box : blocks(volume.grid.all(), 3))
-    paste(cut(volume.brick, box), copy);
+  for (const Box& box : blocks(volume.grid.all(), 3)) paste(cut(volume.brick, box), copy);
   EXPECT_EQ(copy.samples, volume.brick.samples);
 }
 

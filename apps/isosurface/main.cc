@@ -33,13 +33,11 @@ struct Options {
 
 // A file that can't be made is said before the work, and not after it.
 void check_file(const std::string& name) {
-  if (!name.empty())
-    const NewFile tried(name);
+  if (!name.empty()) const NewFile tried(name);
 }
 
 void save_all(const Options& options, const Grid& grid, const Picture& picture, const Mesh& mesh) {
-  if (!options.surface.empty())
-    write_surface(grid, mesh, options.surface);
+  if (!options.surface.empty()) write_surface(grid, mesh, options.surface);
   write_png(picture, options.out);
 }
 
@@ -216,14 +214,10 @@ class Line {
     made->callback([this, work] { work_ = work; });
     if (pieces.contains(kVolume))
       made->add_option("VOLUME.vtk", options_.volume, "what is drawn")->required();
-    if (pieces.contains(kListen))
-      address(made, "--listen", options_.listen);
-    if (pieces.contains(kTo))
-      address(made, "--to", options_.to);
-    if (pieces.contains(kOut))
-      made->add_option("--out", options_.out, "PICTURE.png")->required();
-    if (pieces.contains(kSurface))
-      made->add_option("--surface", options_.surface, "SURFACE.vtk");
+    if (pieces.contains(kListen)) address(made, "--listen", options_.listen);
+    if (pieces.contains(kTo)) address(made, "--to", options_.to);
+    if (pieces.contains(kOut)) made->add_option("--out", options_.out, "PICTURE.png")->required();
+    if (pieces.contains(kSurface)) made->add_option("--surface", options_.surface, "SURFACE.vtk");
     if (pieces.contains(kBlock))
       made->add_option("--block", options_.block, "edge of a block")
           ->check(CLI::Range(1, Grid::kMostPoints));
@@ -239,8 +233,7 @@ class Line {
           ->default_str("30,25")
           ->check(CLI::Range(-360, 360));
     }
-    if (pieces.contains(kStream))
-      stream(made);
+    if (pieces.contains(kStream)) stream(made);
     return made;
   }
   // Numbers with a letter between them, in one word.

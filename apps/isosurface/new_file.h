@@ -32,8 +32,7 @@ class NewFile {
   // Removes what was not committed.
   ~NewFile() {
     std::fclose(file_);
-    if (!committed_)
-      unlink(partial_.c_str());
+    if (!committed_) unlink(partial_.c_str());
   }
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
@@ -53,8 +52,7 @@ class NewFile {
 
  private:
   void need(bool done, const char* otherwise) const {
-    if (done)
-      return;
+    if (done) return;
     const bool full = errno == ENOSPC || errno == EDQUOT;
     throw Failure(
         name_ + " " + otherwise + ": " + std::strerror(errno) +

@@ -35,8 +35,7 @@ void put(Packer& packer, const std::array<Number, 3>& three) {
 
 template <typename Number>
 void take(Unpacker& from, std::array<Number, 3>& three) {
-  for (Number& number : three)
-    number = from.take<Number>();
+  for (Number& number : three) number = from.take<Number>();
 }
 
 Box take_box(Unpacker& from) {
@@ -61,8 +60,7 @@ Box take_box(const Box& all, Unpacker& from) {
 std::size_t pack(const Box& box, const std::vector<float>& samples, std::span<std::byte> memory) {
   Packer packer(memory);
   put(packer, box);
-  for (const float sample : samples)
-    packer.put(sample);
+  for (const float sample : samples) packer.put(sample);
   return packer.used();
 }
 
@@ -82,8 +80,7 @@ bool fits_into_cell(const Triangle& triangle) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const auto [least, most] =
         std::minmax({triangle[0].place[axis], triangle[1].place[axis], triangle[2].place[axis]});
-    if (most - least > kPlaces)
-      return false;
+    if (most - least > kPlaces) return false;
   }
   return true;
 }
@@ -94,16 +91,11 @@ void say(Packer& packer, const Ring& ring) {
   for (const std::byte byte : ring.region.to_bytes())
     packer.put(std::to_integer<std::uint8_t>(byte));
 }
-void say(Packer& packer, const Credit& credit) {
-  packer.put(credit.slots);
-}
+void say(Packer& packer, const Credit& credit) { packer.put(credit.slots); }
 void say(Packer& /*packer*/, const Done& /*done*/) {}
-void say(Packer& packer, const Question& question) {
-  put(packer, question.points);
-}
+void say(Packer& packer, const Question& question) { put(packer, question.points); }
 void say(Packer& packer, const Abort& abort) {
-  for (const char letter : abort.reason.substr(0, kLongestReason))
-    packer.put(letter);
+  for (const char letter : abort.reason.substr(0, kLongestReason)) packer.put(letter);
 }
 
 Ring take_ring(Unpacker& from) {

@@ -74,9 +74,7 @@ struct Block {
 
 // Of the payload of a block or a brick with so many samples: a box, which is the block's cells or
 // the brick's points, and the samples.
-constexpr std::size_t bytes_of_samples(std::size_t samples) {
-  return 24 + samples * sizeof(float);
-}
+constexpr std::size_t bytes_of_samples(std::size_t samples) { return 24 + samples * sizeof(float); }
 
 inline constexpr std::size_t kTriangleBytes = 54;
 

@@ -21,9 +21,7 @@ std::vector<std::byte> packed(const What& what) {
   return memory;
 }
 
-std::vector<std::byte> packed(const Mesh& mesh) {
-  return packed(std::span<const Triangle>(mesh));
-}
+std::vector<std::byte> packed(const Mesh& mesh) { return packed(std::span<const Triangle>(mesh)); }
 
 const Volume& ball() {
   static const Volume volume = make_field("ball", {9, 8, 7});
@@ -167,8 +165,7 @@ TEST(Chunk, SpoiledBytesAreTakenOrRefused) {
   const auto spoil = [&random](std::vector<std::byte> bytes) {
     for (unsigned i = 0; i < 1 + random() % 3; ++i)
       bytes[random() % std::min<std::size_t>(bytes.size(), 64)] = static_cast<std::byte>(random());
-    if (random() % 4 == 0)
-      bytes.resize(random() % (bytes.size() + 8));
+    if (random() % 4 == 0) bytes.resize(random() % (bytes.size() + 8));
     return bytes;
   };
   int taken = 0;

@@ -20,8 +20,7 @@ StreamEnd::StreamEnd(std::unique_ptr<Link> link, std::string peer, Limit patienc
       patience_(patience) {}
 
 void StreamEnd::abort(const std::string& reason) noexcept {
-  if (ended_)
-    return;
+  if (ended_) return;
   ended_ = true;
   try {
     link_->send(pack(Abort{reason}));
@@ -37,8 +36,7 @@ std::optional<Arrival> StreamEnd::arrival() {
 
 Arrival StreamEnd::next_arrival() {
   auto news = on_link([&] { return link_->receive(patience_); });
-  if (!news)
-    silent();
+  if (!news) silent();
   return std::move(*news);
 }
 
@@ -46,8 +44,7 @@ void StreamEnd::flush_the_last() {
   try {
     link_->flush();
   } catch (const Failure& failure) {
-    if (failure.cause() != Cause::kLost)
-      lost(failure);
+    if (failure.cause() != Cause::kLost) lost(failure);
   }
 }
 
@@ -72,8 +69,7 @@ void StreamEnd::lost(const Failure& failure) {
   try {
     while (const auto news = link_->receive(Limit::zero())) {
       const Word word = news->immediate ? Word() : unpack_word(news->message);
-      if (const auto* abort = std::get_if<Abort>(&word))
-        reason = abort->reason;
+      if (const auto* abort = std::get_if<Abort>(&word)) reason = abort->reason;
     }
   } catch (const Failure&) {
     // That was all.
@@ -100,11 +96,9 @@ Outlet::Outlet(std::unique_ptr<Link> link, std::string peer, Limit patience)
 }
 
 std::span<std::byte> Outlet::room() {
-  while (credits_ == 0)
-    take(next_arrival());
+  while (credits_ == 0) take(next_arrival());
   // The bytes of what was written are in use until all is flushed: once in a round.
-  if (slot_ == 0)
-    on_link([&] { link().flush(); });
+  if (slot_ == 0) on_link([&] { link().flush(); });
   return std::span(memory_).subspan(std::size_t{slot_} * ring_.slot_bytes + Header::kBytes,
                                     capacity());
 }
@@ -124,20 +118,17 @@ void Outlet::send(Kind kind, std::size_t payload) {
 
 void Outlet::await_done() {
   flush_the_last();
-  while (!done_)
-    take(next_arrival());
+  while (!done_) take(next_arrival());
 }
 
 std::optional<Question> Outlet::question() {
   flush_the_last();
-  while (!question_ && !done_)
-    take(next_arrival());
+  while (!question_ && !done_) take(next_arrival());
   return std::exchange(question_, {});
 }
 
 void Outlet::look() {
-  while (const auto news = arrival())
-    take(*news);
+  while (const auto news = arrival()) take(*news);
 }
 
 void Outlet::take(const Arrival& arrival) {
@@ -167,22 +158,18 @@ Inlet::Inlet(std::unique_ptr<Link> link, std::string peer, Limit patience, Ring 
 }
 
 Arrival Inlet::wait(Outlet* watched) {
-  if (watched == nullptr)
-    return next_arrival();
+  if (watched == nullptr) return next_arrival();
   const std::array<Link*, 2> both{&link(), &watched->link()};
   for (;;) {
-    if (auto news = arrival())
-      return std::move(*news);
+    if (auto news = arrival()) return std::move(*news);
     watched->look();
-    if (wait_any(both, patience()) == nullptr)
-      silent();
+    if (wait_any(both, patience()) == nullptr) silent();
   }
 }
 
 // The sender gets its credits back in halves of the ring: it never waits for less.
 void Inlet::give_back() {
-  if (!in_use_)
-    return;
+  if (!in_use_) return;
   in_use_ = false;
   if (++owed_ >= ring_.slots / 2) {
     say(Credit{owed_});
@@ -225,8 +212,6 @@ void Inlet::done() {
   flush_the_last();
 }
 
-void Inlet::ask(const Box& points) {
-  say(Question{points});
-}
+void Inlet::ask(const Box& points) { say(Question{points}); }
 
 }  // namespace rdma::isosurface

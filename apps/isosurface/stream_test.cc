@@ -16,9 +16,7 @@ namespace {
 
 constexpr Limit kPatience = std::chrono::seconds(20);
 
-Ring small(std::uint32_t slots = 4, std::uint32_t bytes = 4096) {
-  return {slots, bytes, {}};
-}
+Ring small(std::uint32_t slots = 4, std::uint32_t bytes = 4096) { return {slots, bytes, {}}; }
 
 // Runs one end in a thread; get() throws what it threw.
 template <typename Call>
@@ -111,15 +109,13 @@ TEST(Stream, ASlowReceiverHoldsTheSenderUp) {
   Pair pair;
   std::atomic<int> sent = 0;
   auto sending = pair.sends([&](Outlet& out) {
-    for (; sent < 20; ++sent)
-      out.send(Kind::kBlockEnd);
+    for (; sent < 20; ++sent) out.send(Kind::kBlockEnd);
     out.await_done();
   });
   Inlet in = pair.inlet();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_EQ(sent, 4) << "there are four slots";
-  for (int i = 0; i < 20; ++i)
-    in.next(Kind::kBlockEnd);
+  for (int i = 0; i < 20; ++i) in.next(Kind::kBlockEnd);
   in.done();
   sending.get();
 }
@@ -227,8 +223,7 @@ std::string said_of_receiver(const Word& word) {
     Outlet out = pair.outlet();
     said = failure_of([&] {
       run({&out}, [&] {
-        for (int i = 0; i < 5; ++i)
-          out.send(Kind::kBlockEnd);
+        for (int i = 0; i < 5; ++i) out.send(Kind::kBlockEnd);
         throw Failure(Cause::kInput, "it went on");
       });
     });
@@ -345,8 +340,7 @@ std::string said_of_filter(const std::function<void(Outlet&)>& lie, bool extract
   });
   auto drawing = behind.receives([](Inlet& in) {
     failure_of([&] {
-      for (;;)
-        in.next();
+      for (;;) in.next();
     });
   });
   std::string said;
@@ -370,8 +364,7 @@ std::string said_of_filter(const std::function<void(Outlet&)>& lie, bool extract
 template <typename... What>
 std::function<void(Outlet&)> sends(std::size_t count, Kind kind, const What&... what) {
   return [=](Outlet& out) {
-    for (std::size_t i = 0; i < count; ++i)
-      out.send(kind, what...);
+    for (std::size_t i = 0; i < count; ++i) out.send(kind, what...);
   };
 }
 
@@ -455,8 +448,7 @@ std::string said_of_server(const std::vector<Box>& boxes) {
     failure_of([&] {
       out.send(Kind::kGrid, Opening{volume.grid, 0});
       out.question();
-      for (const Box& box : boxes)
-        out.send(Kind::kBrick, cut(volume.brick, box));
+      for (const Box& box : boxes) out.send(Kind::kBrick, cut(volume.brick, box));
       out.send(Kind::kEnd);
       out.question();
     });

@@ -20,8 +20,7 @@ inline void write_file(const std::string& name, const std::string& contents) {
 }
 
 inline testing::AssertionResult says(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos)
-    return testing::AssertionSuccess();
+  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
   return testing::AssertionFailure() << "'" << text << "' does not say '" << part << "'";
 }
 

@@ -56,10 +56,8 @@ class Cell {
   }
 
   void extract(Mesh& mesh) const {
-    if (inside_ == 0 || inside_ == 0xff)
-      return;
-    for (const Tetrahedron& tetrahedron : kTetrahedra)
-      extract(tetrahedron, mesh);
+    if (inside_ == 0 || inside_ == 0xff) return;
+    for (const Tetrahedron& tetrahedron : kTetrahedra) extract(tetrahedron, mesh);
   }
 
  private:
@@ -77,11 +75,9 @@ class Cell {
       set |= in << i;
       count += in;
     }
-    if (count == 0 || count == 4)
-      return;
+    if (count == 0 || count == 4) return;
     std::array<unsigned, 4> corner{};
-    for (unsigned i = 0; i < 4; ++i)
-      corner[i] = tetrahedron.corners[kOrder[set][i]];
+    for (unsigned i = 0; i < 4; ++i) corner[i] = tetrahedron.corners[kOrder[set][i]];
     const auto between = [&](unsigned a, unsigned b) { return crossing(corner[a], corner[b]); };
     if (count == 2) {
       const std::array<Vertex, 4> quad{between(0, 2), between(0, 3), between(1, 3), between(1, 2)};
@@ -124,8 +120,7 @@ class Cell {
       sum[axis] = first[axis] + (second[axis] - first[axis]) * step;
       largest = std::max(largest, std::fabs(sum[axis]));
     }
-    if (!(largest > 0) || !std::isfinite(largest))
-      return {};
+    if (!(largest > 0) || !std::isfinite(largest)) return {};
     double square = 0;
     for (double& part : sum) {
       part /= largest;  // so that no square is too small or too large for a number

@@ -33,8 +33,7 @@ double wedge(const Triangle& triangle) {
 void expect_closed(const Mesh& mesh) {
   std::map<std::pair<Index, Index>, int> edges;
   for (const Triangle& triangle : mesh)
-    for (std::size_t i = 0; i < 3; ++i)
-      ++edges[{triangle[i].place, triangle[(i + 1) % 3].place}];
+    for (std::size_t i = 0; i < 3; ++i) ++edges[{triangle[i].place, triangle[(i + 1) % 3].place}];
   for (const auto& [edge, count] : edges) {
     ASSERT_EQ(count, 1);
     ASSERT_NE(edge.first, edge.second);
@@ -48,8 +47,7 @@ TEST(Tetrahedra, ABallIsClosedAndAsLargeAsItIs) {
   ASSERT_FALSE(mesh.empty());
   expect_closed(mesh);
   double sum = 0;
-  for (const Triangle& triangle : mesh)
-    sum += wedge(triangle);
+  for (const Triangle& triangle : mesh) sum += wedge(triangle);
   const double radius = 0.75 * 16;
   EXPECT_NEAR(sum / 6, 4 * std::numbers::pi / 3 * std::pow(radius, 3), 0.02 * sum / 6);
 }

@@ -11,13 +11,10 @@ namespace {
 
 // The blocks of the whole grid that the points lie in.
 std::vector<Box> blocks_around(const Grid& grid, Box points, std::int32_t edge) {
-  for (std::int32_t& begin : points.begin)
-    begin -= begin % edge;
-  for (std::int32_t& end : points.end)
-    end += (edge - end % edge) % edge;
+  for (std::int32_t& begin : points.begin) begin -= begin % edge;
+  for (std::int32_t& end : points.end) end += (edge - end % edge) % edge;
   std::vector<Box> all = blocks(points, edge);
-  for (Box& box : all)
-    box = box.common(grid.all());
+  for (Box& box : all) box = box.common(grid.all());
   return all;
 }
 
@@ -56,8 +53,7 @@ void serve(const Volume& volume, std::int32_t edge, const Wiring& wiring, const 
   std::list<std::future<void>> visits;
   for (;;) {
     auto link = listener->accept(kForever);
-    if (!link)
-      continue;
+    if (!link) continue;
     visits.remove_if([](const std::future<void>& visit) {
       return visit.wait_for(Limit::zero()) == std::future_status::ready;
     });
@@ -110,8 +106,7 @@ void Viewer::fetch(const Box& points, Measured& measured) {
     const Inlet::Chunk chunk = in_.next();
     ++measured.chunks;
     measured.bytes += chunk.payload.size();
-    if (chunk.kind == Kind::kEnd)
-      break;
+    if (chunk.kind == Kind::kEnd) break;
     refuse_if(chunk.kind != Kind::kBrick, Cause::kProtocol,
               "the server sent something that is no brick");
     const Brick brick = unpack_brick(grid_, chunk.payload);
@@ -132,8 +127,7 @@ Measured Viewer::move() {
   for (std::int32_t i = 0; i < moves_.count; ++i) {
     const auto asked = Clock::now();
     const Box old = window_.box;
-    if (old.begin[0] + step_ < 0 || old.end[0] + step_ > grid_.points[0])
-      step_ = -step_;
+    if (old.begin[0] + step_ < 0 || old.end[0] + step_ > grid_.points[0]) step_ = -step_;
     Box next = old;
     next.begin[0] += step_;
     next.end[0] += step_;
@@ -147,8 +141,7 @@ Measured Viewer::move() {
     else if (moves_.update == Update::kPartial)
       fresh.end[0] = std::min(next.end[0], old.begin[0]);
     fetch(fresh, measured);
-    if (moves_.draw)
-      render(seen(), moves_.value, Grid::kMostPoints, moves_.view, nullptr);
+    if (moves_.draw) render(seen(), moves_.value, Grid::kMostPoints, moves_.view, nullptr);
     measured.responses.push_back(Clock::now() - asked);
     progress.step();
   }
@@ -156,8 +149,6 @@ Measured Viewer::move() {
   return measured;
 }
 
-Volume Viewer::seen() const {
-  return window_of(Volume{grid_, window_}, window_.box);
-}
+Volume Viewer::seen() const { return window_of(Volume{grid_, window_}, window_.box); }
 
 }  // namespace rdma::isosurface

@@ -96,8 +96,7 @@ class Reader {
       fail_if(found.size() == kLongestLine, "has a line of more than ", kLongestLine,
               " letters where ", wanted, " should be");
     fail_if(!file_, "ends where ", wanted, " should be");
-    if (!found.empty() && found.back() == '\r')
-      found.pop_back();
+    if (!found.empty() && found.back() == '\r') found.pop_back();
     return found;
   }
 
@@ -106,8 +105,7 @@ class Reader {
     std::vector<std::string> all;
     while (all.empty()) {
       std::istringstream text(line(wanted));
-      for (std::string word; text >> word;)
-        all.push_back(word);
+      for (std::string word; text >> word;) all.push_back(word);
     }
     return all;
   }
@@ -241,9 +239,7 @@ void write_head(NewFile& file, std::string_view title, Encoding encoding) {
 
 }  // namespace
 
-Volume read_volume(const std::string& name) {
-  return Reader(name).read();
-}
+Volume read_volume(const std::string& name) { return Reader(name).read(); }
 
 void write_volume(const Volume& volume, const std::string& name, Encoding encoding) {
   const Grid& grid = volume.grid;
@@ -259,8 +255,7 @@ void write_volume(const Volume& volume, const std::string& name, Encoding encodi
     else
       file.write(text_of(sample) + '\n');
   }
-  if (encoding == Encoding::kBinary)
-    file.write("\n");
+  if (encoding == Encoding::kBinary) file.write("\n");
   file.commit();
 }
 
@@ -284,13 +279,11 @@ void write_surface(const Grid& grid, const Mesh& mesh, const std::string& name) 
   file.write(sentence("\nPOLYGONS ", mesh.size(), ' ', 4 * mesh.size(), '\n'));
   for (const Triangle& triangle : mesh) {
     put(file, std::int32_t{3});
-    for (const Vertex& vertex : triangle)
-      put(file, numbers.at(vertex.place));
+    for (const Vertex& vertex : triangle) put(file, numbers.at(vertex.place));
   }
   file.write(sentence("\nPOINT_DATA ", vertices.size(), "\nNORMALS normals float\n"));
   for (const Vertex* vertex : vertices)
-    for (const std::int16_t part : vertex->normal)
-      put(file, static_cast<float>(part) / 32767);
+    for (const std::int16_t part : vertex->normal) put(file, static_cast<float>(part) / 32767);
   file.write("\n");
   file.commit();
 }

@@ -51,8 +51,7 @@ TEST_F(Vtk, ReadsEachType) {
     std::string file = kStart;
     file.append("BINARY\n").append(kPlace).append("POINT_DATA 8\nSCALARS v ").append(type);
     file.append(" 1\nLOOKUP_TABLE default\n");
-    for (int i = 0; i < 8; ++i)
-      file += number;
+    for (int i = 0; i < 8; ++i) file += number;
     EXPECT_EQ(said(file), "nothing") << type;
     EXPECT_EQ(read_volume(name()).brick.samples, std::vector<float>(8, value)) << type;
   }
@@ -90,8 +89,7 @@ TEST_F(Vtk, SaysWhatIsWrong) {
        "sample 7 is no number, or too large for 32 bits; a surface needs finite samples"},
       {kAscii + std::string(2000, '0') + "1 2 3 4 5 6 7 8",
        "has '" + std::string(40, '0') + "...' where a number should be"}};
-  for (const auto& [file, why] : wrong)
-    EXPECT_EQ(said(file), name() + ": " + why);
+  for (const auto& [file, why] : wrong) EXPECT_EQ(said(file), name() + ": " + why);
   EXPECT_TRUE(says(failure_of([this] { read_volume(folder_.file("none")); }), "No such file"));
   EXPECT_EQ(failure_of([this] { read_volume(folder_.file(".")); }),
             folder_.file(".") + ": is a directory, not a volume");

@@ -19,8 +19,7 @@ template <typename Number>
 void put_big(std::byte* at, Number number) {
   static_assert(std::is_arithmetic_v<Number>);
   auto bytes = std::bit_cast<std::array<std::byte, sizeof(Number)>>(number);
-  if constexpr (std::endian::native == std::endian::little)
-    std::ranges::reverse(bytes);
+  if constexpr (std::endian::native == std::endian::little) std::ranges::reverse(bytes);
   std::ranges::copy(bytes, at);
 }
 
@@ -29,8 +28,7 @@ Number get_big(const std::byte* at) {
   static_assert(std::is_arithmetic_v<Number>);
   std::array<std::byte, sizeof(Number)> bytes;
   std::copy_n(at, bytes.size(), bytes.begin());
-  if constexpr (std::endian::native == std::endian::little)
-    std::ranges::reverse(bytes);
+  if constexpr (std::endian::native == std::endian::little) std::ranges::reverse(bytes);
   return std::bit_cast<Number>(bytes);
 }
 

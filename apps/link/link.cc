@@ -59,8 +59,7 @@ void Link::begin(Frame request, const Region& own, std::size_t offset, std::size
   request.key = remote.key;
   request.address = remote.address + remote_offset;
   request.length = length;
-  if (request.type == Frame::Type::kWriteNotify)
-    take_credit();
+  if (request.type == Frame::Type::kWriteNotify) take_credit();
   transfer(request, own, offset);
   statistics_.operations++;
   statistics_.bytes_written += request.type == Frame::Type::kRead ? 0 : length;
@@ -130,10 +129,8 @@ Link* wait_any(std::span<Link* const> links, Limit limit) {
   while (true) {
     descriptors.clear();
     for (Link* link : links)
-      if (link->prepare_wait(descriptors))
-        return link;
-    if (deadline.over())
-      return nullptr;
+      if (link->prepare_wait(descriptors)) return link;
+    if (deadline.over()) return nullptr;
     if (poll(descriptors.data(), descriptors.size(), deadline.milliseconds()) < 0 && errno != EINTR)
       fail_errno("poll");
   }

@@ -199,12 +199,10 @@ class Link {
   Failure no_sign(const char* what) const;
   // The link is at its end; the first reason stays, and check_alive() throws it.
   void broke(const Failure& failure) {
-    if (!broken_)
-      broken_ = failure;
+    if (!broken_) broken_ = failure;
   }
   void check_alive() const {
-    if (broken_)
-      throw Failure(*broken_);
+    if (broken_) throw Failure(*broken_);
   }
 
   std::optional<Failure> broken_;

@@ -25,13 +25,9 @@ Failure failure_of(const std::function<void()>& body) {
   throw std::runtime_error("nothing failed");
 }
 
-Cause cause_of(const std::function<void()>& body) {
-  return failure_of(body).cause();
-}
+Cause cause_of(const std::function<void()>& body) { return failure_of(body).cause(); }
 
-std::string sentence_of(const std::function<void()>& body) {
-  return failure_of(body).what();
-}
+std::string sentence_of(const std::function<void()>& body) { return failure_of(body).what(); }
 
 TEST(Address, HostAndPort) {
   const Address address = Address::parse("10.0.0.1:3640");
@@ -64,9 +60,7 @@ TEST(Address, ResolvesAndComesBack) {
   EXPECT_EQ(Address::of(Address::parse("*:7").resolve()).text(), "0.0.0.0:7");
 }
 
-TEST(Address, UnknownHost) {
-  EXPECT_THROW(Address::parse("no such host:1").resolve(), Failure);
-}
+TEST(Address, UnknownHost) { EXPECT_THROW(Address::parse("no such host:1").resolve(), Failure); }
 
 TEST(Transport, Names) {
   EXPECT_EQ(parse_transport("rdma"), Transport::kRdma);
@@ -173,8 +167,7 @@ TEST(Credits, DueByHalf) {
 
 TEST(Credits, NoMoreThanThereIsRoomFor) {
   Credits credits(4, 4);
-  for (int i = 0; i < 4; i++)
-    credits.arrived();
+  for (int i = 0; i < 4; i++) credits.arrived();
   EXPECT_EQ(cause_of([&] { credits.arrived(); }), Cause::kProtocol);
   credits.taken();  // and not given back
   EXPECT_EQ(cause_of([&] { credits.arrived(); }), Cause::kProtocol);
@@ -331,8 +324,7 @@ TEST_F(Pair, Atomics) {
 
 TEST_F(Pair, MessagesInOrderPastAllCredits) {
   auto sender = std::async(std::launch::async, [&] {
-    for (int i = 0; i < 500; i++)
-      near_->send(bytes_of(std::to_string(i)));
+    for (int i = 0; i < 500; i++) near_->send(bytes_of(std::to_string(i)));
   });
   for (int i = 0; i < 500; i++) {
     const auto arrival = far_->receive(seconds(5));
@@ -347,8 +339,7 @@ TEST_F(Pair, MessagesInOrderPastAllCredits) {
 TEST_F(Pair, SenderWaitsForAReceiverThatDoesNotReceive) {
   connect_both({.patience = Limit(100)}, {});
   EXPECT_EQ(cause_of([&] {
-              for (int i = 0; i < 33; i++)
-                near_->send({});
+              for (int i = 0; i < 33; i++) near_->send({});
             }),
             Cause::kTimeout);
   EXPECT_EQ(near_->statistics().operations, 32U);
@@ -467,8 +458,7 @@ TEST_F(Hostile, MessageThatIsTooLong) {
 }
 
 TEST_F(Hostile, MoreMessagesThanThereIsRoomFor) {
-  for (int i = 0; i < 40; i++)
-    say({.type = Frame::Type::kMessage});
+  for (int i = 0; i < 40; i++) say({.type = Frame::Type::kMessage});
   EXPECT_TRUE(wait_ready(peer_.number(), Deadline(seconds(5))));  // its refusal
   EXPECT_EQ(end(), Cause::kProtocol);
 }
@@ -539,8 +529,7 @@ TEST(TcpListener, SilentAndWrongPeersCostTheOthersNothing) {
   std::vector<Descriptor> silent;
   for (int i = 0; i < 70; i++) {
     silent.push_back(connect_socket(listener->address(), Deadline(seconds(5))));
-    if (i % 2 == 1)
-      send(silent.back().number(), "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL);
+    if (i % 2 == 1) send(silent.back().number(), "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL);
     EXPECT_EQ(listener->accept(Limit(0)), nullptr);
   }
   auto connecting = std::async(std::launch::async, [&] { return connect_to(*listener); });

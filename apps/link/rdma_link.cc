@@ -93,8 +93,7 @@ class RdmaLink : public Link {
       const Deadline deadline(kOrderlyEnd);
       try {
         while (const std::optional<Event> event = next_event(channel_.get(), deadline))
-          if (event->type == RDMA_CM_EVENT_DISCONNECTED)
-            break;
+          if (event->type == RDMA_CM_EVENT_DISCONNECTED) break;
       } catch (const Failure&) {
         // It ends in any case.
       }
@@ -131,10 +130,8 @@ class RdmaLink : public Link {
     while (arrivals_.empty()) {
       check_alive();
       if (deadline.over() || !wait(deadline)) {
-        if (armed_)
-          take_events();
-        if (!arrivals_.empty())
-          break;
+        if (armed_) take_events();
+        if (!arrivals_.empty()) break;
         check_alive();
         return std::nullopt;
       }
@@ -185,16 +182,14 @@ class RdmaLink : public Link {
     post_message(message, kMessage);
   }
   void take_credit() override {
-    if (!credits_.any())
-      reap();
+    if (!credits_.any()) reap();
     wait_until("room for a message", [&] { return credits_.any(); });
     credits_.spend();
   }
   bool prepare_wait(std::vector<pollfd>& descriptors) override {
     take_events();
     arm();
-    if (!arrivals_.empty() || broken_)
-      return true;
+    if (!arrivals_.empty() || broken_) return true;
     const auto both = news_from();
     descriptors.insert(descriptors.end(), both.begin(), both.end());
     return false;
@@ -289,8 +284,7 @@ class RdmaLink : public Link {
   }
   // Tells the peer of the messages that were taken, if half of its room is owed.
   void return_credits() noexcept {
-    if (!credits_.due() || broken_)
-      return;
+    if (!credits_.due() || broken_) return;
     try {
       post_message({}, kCreditsOnly);
     } catch (const Failure& failure) {
@@ -324,17 +318,14 @@ class RdmaLink : public Link {
     const Clock::time_point spun = std::min(Clock::now() + kSpin, deadline.at());
     do {
       reap();
-      if (news())
-        return true;
+      if (news()) return true;
     } while (Clock::now() < spun);
     arm();
     while (!news()) {
       auto readable = news_from();
       const int count = poll(readable.data(), readable.size(), deadline.milliseconds());
-      if (count < 0 && errno != EINTR)
-        fail_errno("poll");
-      if (count == 0 && deadline.over())
-        return false;
+      if (count < 0 && errno != EINTR) fail_errno("poll");
+      if (count == 0 && deadline.over()) return false;
       take_events();
       arm();
     }
@@ -348,8 +339,7 @@ class RdmaLink : public Link {
       count = ibv_poll_cq(queue_.get(), static_cast<int>(done.size()), done.data());
       require(count >= 0, "ibv_poll_cq failed");
       progress_ += static_cast<unsigned>(count);
-      for (int i = 0; i < count; i++)
-        take(done[static_cast<std::size_t>(i)]);
+      for (int i = 0; i < count; i++) take(done[static_cast<std::size_t>(i)]);
     } while (count == static_cast<int>(done.size()));
   }
   void take(const ibv_wc& done) {
@@ -446,8 +436,7 @@ class RdmaLink : public Link {
 // The network device that has an address of this host; empty if none has.
 std::string netdev_with(const std::string& host) {
   ifaddrs* first = nullptr;
-  if (getifaddrs(&first) != 0)
-    return {};
+  if (getifaddrs(&first) != 0) return {};
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(first, freeifaddrs);
   for (const ifaddrs* each = first; each != nullptr; each = each->ifa_next)
     if (each->ifa_addr != nullptr &&
@@ -477,15 +466,13 @@ Failure no_device(const Address& address) {
 
 // Throws no_device() if that is what an error of rdma_cm says.
 void check_device(int error, const Address& address) {
-  if (error == ENODEV || error == EADDRNOTAVAIL)
-    throw no_device(address);
+  if (error == ENODEV || error == EADDRNOTAVAIL) throw no_device(address);
 }
 
 // A channel whose descriptor does not block. Throws no_device() on a host that has none at all.
 Channel channel_to(const Address& address) {
   rdma_event_channel* channel = rdma_create_event_channel();
-  if (channel == nullptr && (errno == ENODEV || errno == ENOENT))
-    throw no_device(address);
+  if (channel == nullptr && (errno == ENODEV || errno == ENOENT)) throw no_device(address);
   Channel owner = own(channel, "rdma_create_event_channel");
   unblock(channel->fd);
   return owner;
@@ -496,11 +483,9 @@ Event expect(const Channel& channel, rdma_cm_event_type wanted, const Address& a
              const Deadline& deadline) {
   const std::optional<Event> event = next_event(channel.get(), deadline);
   require(event.has_value(), Cause::kTimeout, address.text(), " did not answer in time");
-  if (event->type == wanted)
-    return *event;
+  if (event->type == wanted) return *event;
   const int error = std::abs(event->status);
-  if (event->type == RDMA_CM_EVENT_ADDR_ERROR)
-    check_device(error, address);
+  if (event->type == RDMA_CM_EVENT_ADDR_ERROR) check_device(error, address);
   if (event->type == RDMA_CM_EVENT_REJECTED || error == ECONNREFUSED) {
     fail(Cause::kRefused, address.text(),
          " refused the connection: is the server running there, and may this host connect?");
@@ -519,8 +504,7 @@ void try_memory(rdma_cm_id* id, const Settings& settings) {
                                                                    rdma_free_devices);
   // Of an id that listens at every address it is NULL.
   ibv_context* device = id->verbs != nullptr || all == nullptr ? id->verbs : *all;
-  if (device == nullptr)
-    return;
+  if (device == nullptr) return;
   const Owned<ibv_pd> domain = own(ibv_alloc_pd(device), "ibv_alloc_pd");
   std::vector<std::byte> bytes(RdmaLink::memory_bytes(settings));
   register_memory(domain.get(), bytes, kLocal);
@@ -538,10 +522,8 @@ class RdmaListener : public Listener {
       fail_listening(address);
     }
     // Bound to an address of this host that has no device, it would hear nothing.
-    if (address.host != "*" && id_->verbs == nullptr)
-      throw no_device(address);
-    if (rdma_listen(id_.get(), 128) != 0)
-      fail_listening(address);
+    if (address.host != "*" && id_->verbs == nullptr) throw no_device(address);
+    if (rdma_listen(id_.get(), 128) != 0) fail_listening(address);
     try_memory(id_.get(), settings_);
     address_.port = ntohs(rdma_get_src_port(id_.get()));
   }
@@ -555,8 +537,7 @@ class RdmaListener : public Listener {
           answer(*event);
           break;
         case RDMA_CM_EVENT_ESTABLISHED:
-          if (std::unique_ptr<Link> link = established(event->id))
-            return link;
+          if (std::unique_ptr<Link> link = established(event->id)) return link;
           break;
         case RDMA_CM_EVENT_DEVICE_REMOVAL:
           require(event->id != id_.get(), Cause::kDevice, "the RDMA device of ", address_.text(),
@@ -567,8 +548,7 @@ class RdmaListener : public Listener {
           forget(event->id);
       }
       // Peers that are refused, one after the other, are no reason to stay.
-      if (deadline.over())
-        break;
+      if (deadline.over()) break;
     }
     return nullptr;
   }
@@ -605,8 +585,7 @@ class RdmaListener : public Listener {
                             .deadline = Deadline(kAnswer)});
       }
     } catch (const std::exception& failure) {
-      if (id != nullptr)
-        rdma_reject(id.get(), nullptr, 0);
+      if (id != nullptr) rdma_reject(id.get(), nullptr, 0);
       const auto* known = dynamic_cast<const Failure*>(&failure);
       if (known != nullptr && known->cause() == Cause::kSystem) {
         // No peer can mend this host's limit, and nobody else here would hear of it.
@@ -619,14 +598,12 @@ class RdmaListener : public Listener {
   std::unique_ptr<Link> established(const rdma_cm_id* id) {
     const auto found = std::find_if(pending_.begin(), pending_.end(),
                                     [id](const Pending& each) { return each.id == id; });
-    if (found == pending_.end())
-      return nullptr;
+    if (found == pending_.end()) return nullptr;
     Pending pending = std::move(*found);
     pending_.erase(found);
     try {
       Channel channel = channel_to(pending.peer);
-      if (rdma_migrate_id(pending.id, channel.get()) != 0)
-        return nullptr;
+      if (rdma_migrate_id(pending.id, channel.get()) != 0) return nullptr;
       pending.link->established(std::move(channel), pending.hello, std::move(pending.peer));
       return std::move(pending.link);
     } catch (const std::exception&) {

@@ -21,15 +21,13 @@ std::byte byte_at(std::size_t at, std::size_t seed) {
 }
 
 void fill(std::span<std::byte> bytes, std::size_t seed) {
-  for (std::size_t i = 0; i < bytes.size(); i++)
-    bytes[i] = byte_at(i, seed);
+  for (std::size_t i = 0; i < bytes.size(); i++) bytes[i] = byte_at(i, seed);
 }
 
 // The first byte that fill() would not have made; the size if there is none.
 std::size_t first_wrong(std::span<const std::byte> bytes, std::size_t seed) {
   std::size_t i = 0;
-  while (i < bytes.size() && bytes[i] == byte_at(i, seed))
-    i++;
+  while (i < bytes.size() && bytes[i] == byte_at(i, seed)) i++;
   return i;
 }
 
@@ -71,8 +69,7 @@ bool obey(Link& link, Served& served, const std::string& order) {
     fill(std::span(served.memory).first(first), second);
     link.send(bytes_of("filled"));
   } else if (verb == "burst") {  // COUNT
-    for (std::size_t i = 0; i < first; i++)
-      link.send(bytes_of(std::to_string(i)));
+    for (std::size_t i = 0; i < first; i++) link.send(bytes_of(std::to_string(i)));
   } else if (verb == "withdraw") {
     served.all.reset();
     link.send(bytes_of("withdrawn"));
@@ -191,8 +188,7 @@ class Suite {
 
 void write_case(Session& session, std::size_t length) {
   fill(session.memory, length);
-  if (length > 1)
-    session.link->write(*session.own, 0, length - 1, session.all, 0);
+  if (length > 1) session.link->write(*session.own, 0, length - 1, session.all, 0);
   session.link->write_notify(*session.own, length - 1, 1, session.all, length - 1, 42);
   session.expect("notified 42");
   session.order("check " + std::to_string(length) + " " + std::to_string(length), "right");
@@ -239,10 +235,8 @@ void atomic_case(Session& session) {
 void message_case(Session& session) {
   constexpr int kCount = 300;
   session.link->send(bytes_of("burst " + std::to_string(kCount)));
-  for (int i = 0; i < kCount; i++)
-    session.expect(std::to_string(i));
-  for (int i = 0; i < kCount; i++)
-    session.link->send(bytes_of("count me"));
+  for (int i = 0; i < kCount; i++) session.expect(std::to_string(i));
+  for (int i = 0; i < kCount; i++) session.link->send(bytes_of("count me"));
   const std::string longest(session.link->message_limit(), 'x');
   session.link->send(bytes_of(longest));
   session.order("end", "goodbye");
@@ -321,8 +315,7 @@ int run(Program& app) {
   app.add_option("WHERE", rest,
                  "HOST:PORT of the server; with --listen the one host that may connect");
   app.read();
-  if (!listen.empty())
-    return serve_all(transport, Address::parse(listen), rest);
+  if (!listen.empty()) return serve_all(transport, Address::parse(listen), rest);
   return lost.empty() ? run_cases(transport, Address::parse(rest))
                       : lose(transport, Address::parse(lost));
 }

@@ -23,8 +23,7 @@ template <typename... Parts>
 // The sentence is made only if it does not hold.
 template <typename... Parts>
 inline void require(bool holds, Cause cause, const Parts&... parts) {
-  if (!holds)
-    fail(cause, parts...);
+  if (!holds) fail(cause, parts...);
 }
 
 template <typename... Parts>

@@ -64,8 +64,7 @@ class TcpLink : public Link {
         credits_(settings.credits, peer.credits) {
     message_limit_ = std::min(settings.message_bytes, peer.message_bytes);
     peer_ = std::move(address);
-    if (!news_)
-      fail_errno("eventfd");
+    if (!news_) fail_errno("eventfd");
     tune(socket_.number(), settings_.patience);
     receiver_ = std::thread(&TcpLink::receive_frames, this);
     try {
@@ -106,8 +105,7 @@ class TcpLink : public Link {
       std::unique_lock lock(mutex_);
       while (arrivals_.empty()) {
         check_alive();
-        if (deadline.over())
-          return std::nullopt;
+        if (deadline.over()) return std::nullopt;
         changed_.wait_for(lock, std::min<Limit>(deadline.left(), std::chrono::hours(1)));
       }
       arrival = std::move(arrivals_.front());
@@ -159,8 +157,7 @@ class TcpLink : public Link {
     const std::lock_guard lock(mutex_);
     eventfd_t count = 0;
     eventfd_read(news_.number(), &count);
-    if (!arrivals_.empty() || broken_)
-      return true;
+    if (!arrivals_.empty() || broken_) return true;
     descriptors.push_back({.fd = news_.number(), .events = POLLIN, .revents = 0});
     return false;
   }
@@ -195,8 +192,7 @@ class TcpLink : public Link {
     while (message.msg_iovlen > 0) {
       const ssize_t count = sendmsg(socket_.number(), &message, MSG_NOSIGNAL);
       if (count < 0) {
-        if (errno == EINTR)
-          continue;
+        if (errno == EINTR) continue;
         fail_sending();
       }
       auto left = static_cast<std::size_t>(count);
@@ -233,8 +229,7 @@ class TcpLink : public Link {
       const std::uint64_t before = progress_;
       const bool news = changed_.wait_for(lock, std::min(settings_.patience, deadline.left()),
                                           [&] { return done() || broken_ || progress_ != before; });
-      if (!news && !deadline.over())
-        broke_locked(no_sign(what));
+      if (!news && !deadline.over()) broke_locked(no_sign(what));
     }
   }
   // The receiver may know better why nothing can be sent: a refusal, or the peer's orderly end.
@@ -255,8 +250,7 @@ class TcpLink : public Link {
   void receive_frames() {
     try {
       std::array<std::byte, Frame::kBytes> header{};
-      while (receive_bytes(header))
-        serve(Frame::from_bytes(header));
+      while (receive_bytes(header)) serve(Frame::from_bytes(header));
       end_with({Cause::kLost, "the peer ended the connection"});
     } catch (const Failure& failure) {
       const std::lock_guard lock(mutex_);
@@ -281,10 +275,8 @@ class TcpLink : public Link {
     while (got < bytes.size()) {
       const ssize_t count =
           recv(socket_.number(), bytes.data() + got, bytes.size() - got, MSG_WAITALL);
-      if (count < 0 && errno == EINTR)
-        continue;
-      if (count == 0 && got == 0)
-        return false;
+      if (count < 0 && errno == EINTR) continue;
+      if (count == 0 && got == 0) return false;
       require(count > 0, "the peer ended the connection", Cause::kLost);
       got += static_cast<std::size_t>(count);
     }
@@ -295,8 +287,7 @@ class TcpLink : public Link {
       const std::lock_guard lock(mutex_);
       credits_.returned(frame.credits, frame.type == Frame::Type::kCredits);
       progress_++;
-      if (frame.credits > 0)
-        changed_.notify_all();
+      if (frame.credits > 0) changed_.notify_all();
     }
     const Part part{.key = frame.key, .address = frame.address, .length = frame.length};
     switch (frame.type) {
@@ -362,11 +353,9 @@ class TcpLink : public Link {
               "the peer sent an answer that nobody asked for", Cause::kProtocol);
       wanted = wanted_.front();
     }
-    if (!wanted.atomic && wanted.sink.length > 0)
-      place(wanted.sink, kLocal);
+    if (!wanted.atomic && wanted.sink.length > 0) place(wanted.sink, kLocal);
     const std::lock_guard lock(mutex_);
-    if (wanted.atomic)
-      result_ = frame.first;
+    if (wanted.atomic) result_ = frame.first;
     wanted_.pop_front();
     changed_.notify_all();
   }
@@ -393,8 +382,7 @@ class TcpLink : public Link {
         {
           std::unique_lock lock(mutex_);
           asked_.wait(lock, [this] { return !requests_.empty() || closing_ || broken_; });
-          if (closing_ || broken_)
-            break;
+          if (closing_ || broken_) break;
           request = requests_.front();
           requests_.pop_front();
         }
@@ -516,16 +504,13 @@ class TcpListener : public Listener {
         if (keep && each->got == each->hello.size()) {
           Pending whole = std::move(*each);
           pending_.erase(each);
-          if (std::unique_ptr<Link> link = answer(whole))
-            return link;
+          if (std::unique_ptr<Link> link = answer(whole)) return link;
           break;
         }
         each = keep ? std::next(each) : pending_.erase(each);
       }
-      if (descriptors[0].revents != 0)
-        take_connection();
-      if (deadline.over())
-        return nullptr;
+      if (descriptors[0].revents != 0) take_connection();
+      if (deadline.over()) return nullptr;
     }
   }
 
@@ -563,8 +548,7 @@ class TcpListener : public Listener {
   static bool read_hello(Pending& pending) {
     const ssize_t count = recv(pending.socket.number(), pending.hello.data() + pending.got,
                                pending.hello.size() - pending.got, MSG_DONTWAIT);
-    if (count > 0)
-      pending.got += static_cast<std::size_t>(count);
+    if (count > 0) pending.got += static_cast<std::size_t>(count);
     return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
   }
   std::unique_ptr<Link> answer(Pending& pending) const {

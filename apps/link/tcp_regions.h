@@ -65,8 +65,7 @@ class RegionTable {
             "the peer asked for an atomic at no multiple of 8", Cause::kRefused);
     // By the processor's atomic instructions, since another link may have the same memory.
     const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(bytes.data()));
-    if (frame.type == Frame::Type::kFetchAdd)
-      return word.fetch_add(frame.first);
+    if (frame.type == Frame::Type::kFetchAdd) return word.fetch_add(frame.first);
     std::uint64_t before = frame.first;
     word.compare_exchange_strong(before, frame.second);
     return before;

@@ -16,8 +16,7 @@ class TemporaryFolder {
       : TemporaryFolder(std::filesystem::temp_directory_path() / "weft-apps-XXXXXX") {}
   // The pattern ends with XXXXXX, in whose place are letters. Throws Failure (kSystem).
   explicit TemporaryFolder(std::string pattern) {
-    if (mkdtemp(pattern.data()) == nullptr)
-      fail_errno(pattern);
+    if (mkdtemp(pattern.data()) == nullptr) fail_errno(pattern);
     path_ = pattern;
   }
   ~TemporaryFolder() {

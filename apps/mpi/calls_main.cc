@@ -34,8 +34,7 @@ void transfers(const Pair& pair, Longs& window) {
     MPI_Put(sent.data(), 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, window.get());
   }
   MPI_Win_fence(0, window.get());
-  if (pair.rank == 0)
-    MPI_Get(got.data(), 4, MPI_LONG, 1, 8, 4, MPI_LONG, window.get());
+  if (pair.rank == 0) MPI_Get(got.data(), 4, MPI_LONG, 1, 8, 4, MPI_LONG, window.get());
   MPI_Win_fence(MPI_MODE_NOSUCCEED, window.get());
   require(pair.rank != 0 || got == sent, "MPI_Get does not get what MPI_Put put");
   require(pair.rank != 1 || (window.values()[7] == 0 && window.values()[8] == 1 &&
@@ -163,16 +162,14 @@ void run(const std::vector<std::string>& arguments) {
     accumulates(pair, window);
     excludes(window);
     separates(pair, window);
-    if (pair.rank == 0)
-      std::cout << "calls: all of them did what MPI says\n";
+    if (pair.rank == 0) std::cout << "calls: all of them did what MPI says\n";
     return;
   }
   const std::map<std::string, Wrong> known = refusals();
   const auto found = known.find(arguments[0]);
   require(found != known.end(), "there is no such case; they are in apps/mpi/calls_main.cc");
   MPI_Win_fence(0, window.get());
-  if (pair.rank == 0)
-    found->second(window.get());
+  if (pair.rank == 0) found->second(window.get());
   MPI_Win_fence(0, window.get());
 }
 

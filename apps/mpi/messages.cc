@@ -16,8 +16,7 @@ constexpr std::uint64_t kBody = 77;  // the pattern behind the stamps of timed r
 // The sizes of the figures in papers: 1 byte to 1 MiB.
 std::vector<std::size_t> default_sizes() {
   std::vector<std::size_t> sizes;
-  for (std::size_t size = 1; size <= 1U << 20; size *= 4)
-    sizes.push_back(size);
+  for (std::size_t size = 1; size <= 1U << 20; size *= 4) sizes.push_back(size);
   return sizes;
 }
 
@@ -25,8 +24,7 @@ std::vector<std::size_t> default_sizes() {
 void measure(const World& world, const std::vector<std::size_t>& sizes,
              const std::function<void(std::size_t size)>& of_size) {
   for (const std::size_t size : sizes) {
-    if (world.measures())
-      of_size(size);
+    if (world.measures()) of_size(size);
     world.barrier();
   }
 }
@@ -71,8 +69,7 @@ Samples ping_pong(const World& world, unsigned rounds, const Choose& choose) {
   Samples samples;
   for (unsigned round = 0; round < rounds; round++) {
     const Buffers buffers = choose(round);
-    if (round == 0 || round + 1 == rounds)
-      fill(buffers.out, self, kBody);
+    if (round == 0 || round + 1 == rounds) fill(buffers.out, self, kBody);
     stamp(buffers.out, round);
     const double begin = now_us();
     round_trip(world, buffers);
@@ -114,18 +111,15 @@ double gap_of(const World& world, std::size_t size, unsigned rounds) {
   fill(memory, 0, kBody);
   for (unsigned round = 0; round < rounds; round++) {
     if (world.rank() == 0) {
-      for (unsigned i = 0; i < window; i++)
-        stamp(slot(i), round + i);
+      for (unsigned i = 0; i < window; i++) stamp(slot(i), round + i);
       await(1);  // its receives are posted
       const double begin = now_us();
-      for (unsigned i = 0; i < window; i++)
-        requests[i] = begin_send(slot(i), 1);
+      for (unsigned i = 0; i < window; i++) requests[i] = begin_send(slot(i), 1);
       wait_all(requests);
       await(1);
       samples.add((now_us() - begin) / window);
     } else {
-      for (unsigned i = 0; i < window; i++)
-        requests[i] = begin_receive(slot(i), 0);
+      for (unsigned i = 0; i < window; i++) requests[i] = begin_receive(slot(i), 0);
       signal(0);
       wait_all(requests);
       signal(0);
@@ -198,8 +192,7 @@ Overheads overheads(const World& world, std::size_t size, unsigned rounds) {
     receive(in, 1, kData);
     const double done = now_us();
     require(holds(in, 1, size), "an answer arrived with wrong bytes");
-    if (round < kWarmUp)
-      continue;
+    if (round < kWarmUp) continue;
     found.send.add(posted - begin);
     (late ? found.receive : found.trip).add(done - (late ? waiting : begin));
   }
@@ -348,12 +341,8 @@ void buffers(const Options& options, const World& world) {
   });
 }
 
-void unexpected(const Options& options, const World& world) {
-  by_length(options, world, true);
-}
+void unexpected(const Options& options, const World& world) { by_length(options, world, true); }
 
-void posted(const Options& options, const World& world) {
-  by_length(options, world, false);
-}
+void posted(const Options& options, const World& world) { by_length(options, world, false); }
 
 }  // namespace rdma::mpibench

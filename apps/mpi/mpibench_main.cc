@@ -77,8 +77,7 @@ void run(const CommandLine& line) {
   for (const Options& options : line.experiments) {
     const Experiment& experiment =
         *std::ranges::find(kExperiments, options.experiment, &Experiment::name);
-    if (rank == 0)
-      std::cerr << "mpibench: " << experiment.name << ": " << experiment.what << '\n';
+    if (rank == 0) std::cerr << "mpibench: " << experiment.name << ": " << experiment.what << '\n';
     world.barrier();
     const Traffic before = traffic("/sys/class/net", line.devices);
     experiment.run(options, world);

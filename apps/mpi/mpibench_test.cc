@@ -86,8 +86,7 @@ TEST(Options, an_operation_that_the_experiment_lacks_is_refused) {
 
 Samples of(std::initializer_list<double> values) {
   Samples samples;
-  for (const double value : values)
-    samples.add(value);
+  for (const double value : values) samples.add(value);
   return samples;
 }
 

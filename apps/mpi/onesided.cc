@@ -12,9 +12,7 @@ using Word = std::int64_t;
 constexpr std::size_t kWord = sizeof(Word);
 constexpr Word kStart = 1000;
 
-Word word_of(unsigned round, std::size_t at) {
-  return static_cast<Word>(round * 7919UL + at);
-}
+Word word_of(unsigned round, std::size_t at) { return static_cast<Word>(round * 7919UL + at); }
 
 // One call on `words`, and its flush. Rank 1's window begins with them.
 void call(std::string_view operation, std::vector<Word>& words, const Window<Word>& window,
@@ -36,12 +34,10 @@ void call(std::string_view operation, std::vector<Word>& words, const Window<Wor
 
 // What rank 1's word must be after `rounds` calls.
 Word expected(std::string_view operation, unsigned rounds, std::size_t at) {
-  if (operation == "put")
-    return word_of(rounds - 1, at);
+  if (operation == "put") return word_of(rounds - 1, at);
   if (operation == "accumulate") {
     Word sum = kStart;
-    for (unsigned round = 0; round < rounds; round++)
-      sum += word_of(round, at);
+    for (unsigned round = 0; round < rounds; round++) sum += word_of(round, at);
     return sum;
   }
   return operation == "fetch" && at == 0 ? kStart + rounds : kStart;
@@ -90,8 +86,7 @@ void onesided(const Options& options, const World& world) {
     for (const std::size_t size : sizes) {
       require(size > 0 && size % kWord == 0,
               "one-sided calls are measured on words: take sizes that are multiples of 8");
-      if (operation == "fetch" && size != sizes.front())
-        continue;  // it has one size
+      if (operation == "fetch" && size != sizes.front()) continue;  // it has one size
       const std::size_t count = operation == "fetch" ? 1 : size / kWord;
       const Samples samples =
           measure(world, operation, count, std::min(options.rounds_for(size), 300U));

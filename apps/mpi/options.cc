@@ -37,16 +37,14 @@ struct Value {
     while (true) {
       const std::size_t comma = rest.find(',');
       into.push_back(one(rest.substr(0, comma), 0, most));
-      if (comma == std::string_view::npos)
-        return;
+      if (comma == std::string_view::npos) return;
       rest.remove_prefix(comma + 1);
     }
   }
   std::string one_of(const std::vector<std::string>& allowed) const {
     if (std::ranges::find(allowed, text) == allowed.end()) {
       std::string list;
-      for (const std::string& word : allowed)
-        list += (list.empty() ? "" : ", ") + word;
+      for (const std::string& word : allowed) list += (list.empty() ? "" : ", ") + word;
       wrong(option + " takes one of: " + list + "; not '" + text + "'");
     }
     return text;
@@ -106,10 +104,8 @@ CommandLine parse(const std::vector<std::string>& words, const std::vector<std::
       const std::string& option = *word;
       const bool of_all = option == "--json" || option == "--devices";
       const auto set = kSets.find(option);
-      if (!of_all && set == kSets.end())
-        wrong("there is no option " + option);
-      if (++word == words.end())
-        wrong(option + " needs a value");
+      if (!of_all && set == kSets.end()) wrong("there is no option " + option);
+      if (++word == words.end()) wrong(option + " needs a value");
       if (of_all)
         (option == "--json" ? line.json : line.devices) = *word;
       else if (begins)
@@ -126,8 +122,7 @@ CommandLine parse(const std::vector<std::string>& words, const std::vector<std::
       begins = false;
     }
   }
-  if (begins && !line.help)
-    wrong("an experiment is missing at the end");
+  if (begins && !line.help) wrong("an experiment is missing at the end");
   return line;
 }
 

@@ -26,8 +26,7 @@ Samples transfers(const World& world, bool sending, std::size_t size, unsigned r
   Samples samples;
   for (unsigned round = 0; round < rounds; round++) {
     const bool sends = world.rank() == sender;
-    if (sends)
-      fill(bytes, static_cast<unsigned>(sender), round);
+    if (sends) fill(bytes, static_cast<unsigned>(sender), round);
     if (world.rank() == 1) {
       await(0);
       if (sends) {
@@ -46,11 +45,9 @@ Samples transfers(const World& world, bool sending, std::size_t size, unsigned r
         request = begin_receive(bytes, 1);
         signal(1);
       }
-      if (microseconds > 0)
-        compute(how, microseconds);
+      if (microseconds > 0) compute(how, microseconds);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
-      if (sends)
-        await(1);
+      if (sends) await(1);
       samples.add(now_us() - begin);
     }
     require(sends || holds(bytes, static_cast<unsigned>(sender), round),

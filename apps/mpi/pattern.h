@@ -14,14 +14,12 @@ constexpr std::byte pattern_byte(unsigned sender, std::uint64_t number, std::siz
 }
 
 inline void fill(std::span<std::byte> bytes, unsigned sender, std::uint64_t number) {
-  for (std::size_t at = 0; at < bytes.size(); at++)
-    bytes[at] = pattern_byte(sender, number, at);
+  for (std::size_t at = 0; at < bytes.size(); at++) bytes[at] = pattern_byte(sender, number, at);
 }
 
 inline bool holds(std::span<const std::byte> bytes, unsigned sender, std::uint64_t number) {
   for (std::size_t at = 0; at < bytes.size(); at++)
-    if (bytes[at] != pattern_byte(sender, number, at))
-      return false;
+    if (bytes[at] != pattern_byte(sender, number, at)) return false;
   return true;
 }
 
@@ -33,8 +31,7 @@ inline void stamp(std::span<std::byte> bytes, std::uint64_t number) {
 
 inline bool stamped(std::span<const std::byte> bytes, std::uint64_t number) {
   for (std::size_t at = 0; at < bytes.size() && at < sizeof(number); at++)
-    if (bytes[at] != static_cast<std::byte>(number >> (8 * at)))
-      return false;
+    if (bytes[at] != static_cast<std::byte>(number >> (8 * at))) return false;
   return true;
 }
 

@@ -108,8 +108,7 @@ constexpr Word kSteps = 20000;  // of a task
 Word work(Word task) {
   Word steps = 0;
   for (Word start = task * 50 + 1; steps < kSteps + task % 100; start++) {
-    for (Word n = start; n != 1; n = n % 2 == 0 ? n / 2 : 3 * n + 1)
-      steps++;
+    for (Word n = start; n != 1; n = n % 2 == 0 ? n / 2 : 3 * n + 1) steps++;
     steps++;
   }
   return steps * 1000003 + task;
@@ -144,8 +143,7 @@ void work_by_messages() {
     Word task = kNoMore;
     MPI_Sendrecv(&result, 2, MPI_INT64_T, 0, kData, &task, 1, MPI_INT64_T, 0, kControl,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (task == kNoMore)
-      return;
+    if (task == kNoMore) return;
     result = {task, work(task)};
   }
 }
@@ -158,8 +156,7 @@ void work_by_calls(const Window<Word>& window, Word count) {
     Word task = 0;
     MPI_Fetch_and_op(&one, &task, MPI_INT64_T, 0, 0, MPI_SUM, window.get());
     access.flush(0);
-    if (task >= count)
-      return;
+    if (task >= count) return;
     const Word value = work(task);
     MPI_Put(&value, 1, MPI_INT64_T, 0, 1 + task, 1, MPI_INT64_T, window.get());
     access.flush(0);
@@ -173,13 +170,11 @@ Word addend(unsigned round, std::size_t at, int rank) {
 // Sums once, and says whether the sums are right: rank r adds r + 1 times what rank 0 does.
 bool sum_once(std::vector<Word>& own, std::vector<Word>& sum, unsigned round, const World& world) {
   const Word times = static_cast<Word>(world.size()) * (world.size() + 1) / 2;
-  for (std::size_t at = 0; at < own.size(); at++)
-    own[at] = addend(round, at, world.rank());
+  for (std::size_t at = 0; at < own.size(); at++) own[at] = addend(round, at, world.rank());
   MPI_Allreduce(own.data(), sum.data(), static_cast<int>(own.size()), MPI_INT64_T, MPI_SUM,
                 MPI_COMM_WORLD);
   for (std::size_t at = 0; at < sum.size(); at++)
-    if (sum[at] != addend(round, at, 0) * times)
-      return false;
+    if (sum[at] != addend(round, at, 0) * times) return false;
   return true;
 }
 
@@ -226,8 +221,7 @@ void farm(const Options& options, const World& world) {
   world.barrier();
   const double begin = now_us();
   if (options.by == "onesided") {
-    if (world.rank() != 0)
-      work_by_calls(window, count);
+    if (world.rank() != 0) work_by_calls(window, count);
   } else if (world.rank() == 0) {
     deal(world, results);
   } else {

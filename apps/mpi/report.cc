@@ -42,8 +42,7 @@ std::string mac_in(const fs::path& file) {
 }  // namespace
 
 Report::Report(const std::string& path) : path_(path) {
-  if (path.empty())
-    return;
+  if (path.empty()) return;
   file_.open(path, std::ios::trunc);
   require(file_.good(), Cause::kSystem, "cannot make ", path, ": ", std::strerror(errno));
 }
@@ -63,16 +62,14 @@ Traffic traffic(const fs::path& interfaces, const fs::path& devices) {
   Traffic sum;
   std::set<std::string> own;
   for (const fs::directory_entry& entry : list(interfaces)) {
-    if (entry.path().filename() == "lo")
-      continue;
+    if (entry.path().filename() == "lo") continue;
     own.insert(mac_in(entry.path() / "address"));
     sum.interface_bytes += both_ways(entry.path() / "statistics");
   }
   for (const fs::directory_entry& entry : list(devices)) {
     const fs::path port = entry.path() / "ports/1";
     // An iWARP device's first GID begins with its MAC address.
-    if (own.contains(mac_in(port / "gids/0")))
-      sum.device_bytes += both_ways(port / "hw_counters");
+    if (own.contains(mac_in(port / "gids/0"))) sum.device_bytes += both_ways(port / "hw_counters");
   }
   return sum;
 }

@@ -18,8 +18,7 @@ class Window {
   explicit Window(std::size_t count) : count_(count) {
     MPI_Win_allocate(static_cast<MPI_Aint>(count * sizeof(Value)), sizeof(Value), MPI_INFO_NULL,
                      MPI_COMM_WORLD, static_cast<void*>(&memory_), &window_);
-    for (Value& value : values())
-      value = Value{};
+    for (Value& value : values()) value = Value{};
     MPI_Barrier(MPI_COMM_WORLD);
   }
   ~Window() { MPI_Win_free(&window_); }

@@ -76,13 +76,9 @@ inline void receive(std::span<std::byte> bytes, int from, int tag) {
 }
 
 // A message without bytes.
-inline void signal(int to) {
-  send({}, to, kControl);
-}
+inline void signal(int to) { send({}, to, kControl); }
 
-inline void await(int from) {
-  receive({}, from, kControl);
-}
+inline void await(int from) { receive({}, from, kControl); }
 
 // The same as requests, which MPI_Wait() completes.
 inline MPI_Request begin_send(std::span<const std::byte> bytes, int to) {
@@ -103,9 +99,7 @@ inline void wait_all(std::vector<MPI_Request>& requests) {
   MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
 }
 
-inline double now_us() {
-  return MPI_Wtime() * 1e6;
-}
+inline double now_us() { return MPI_Wtime() * 1e6; }
 
 // Spends the time, in microseconds, without a call of MPI: by computing, or asleep, which stands
 // for computing where both ranks share one processor.

@@ -62,11 +62,9 @@ bool allowed_f(string_view option) {
     return option.starts_with(start) ||
            (option.starts_with("no-") && option.substr(3).starts_with(start));
   });
-  if (never)
-    return false;
+  if (never) return false;
   const std::size_t equals = option.find('=');
-  if (equals == string_view::npos)
-    return !option.empty() && made_of(option, "-+");
+  if (equals == string_view::npos) return !option.empty() && made_of(option, "-+");
   const string_view name = option.substr(0, equals);
   return is_one(kValuedF, name) && made_of(option.substr(equals + 1), "-+_.,:=/");
 }
@@ -91,8 +89,7 @@ string_view suffix_of(string_view path) {
 // distributed.
 string_view preprocessed(string_view source) {
   const string_view suffix = suffix_of(source);
-  if (suffix == "c")
-    return "i";
+  if (suffix == "c") return "i";
   static const Arguments cxx = split("cc cpp cxx c++ C cp");
   return is_one(cxx, suffix) ? "ii" : "";
 }
@@ -107,14 +104,12 @@ class Reader {
   explicit Reader(const Arguments& line) : line_(line) {}
 
   Command read() {
-    if (line_.empty())
-      return refuse("there is no compiler");
+    if (line_.empty()) return refuse("there is no compiler");
     command_.compiler = line_[0];
     if (command_.compiler.find('/') != std::string::npos)
       return refuse("the compiler is named by a path");
     command_.preprocess = {line_[0], "-E"};
-    for (at_ = 1; at_ < line_.size() && command_.local.empty(); at_++)
-      take(line_[at_]);
+    for (at_ = 1; at_ < line_.size() && command_.local.empty(); at_++) take(line_[at_]);
     return finish();
   }
 
@@ -190,12 +185,9 @@ class Reader {
   }
 
   Command finish() {
-    if (!command_.local.empty())
-      return command_;
-    if (!compiles_)
-      return refuse("it links, or does not compile");
-    if (command_.source.empty())
-      return refuse("there is no source");
+    if (!command_.local.empty()) return command_;
+    if (!compiles_) return refuse("it links, or does not compile");
+    if (command_.source.empty()) return refuse("there is no source");
     command_.suffix = preprocessed(command_.source);
     if (command_.object.empty()) {
       const std::string name = command_.source.substr(command_.source.rfind('/') + 1);
@@ -226,10 +218,8 @@ class Reader {
 }  // namespace
 
 bool is_allowed(string_view argument) {
-  if (is_one(kPlain, argument))
-    return true;
-  if (argument.size() < 3 || argument[0] != '-')
-    return false;
+  if (is_one(kPlain, argument)) return true;
+  if (argument.size() < 3 || argument[0] != '-') return false;
   const string_view rest = argument.substr(2);
   switch (argument[1]) {
     case 'O':
@@ -252,8 +242,6 @@ bool is_allowed(string_view argument) {
   }
 }
 
-Command read_command(const Arguments& line) {
-  return Reader(line).read();
-}
+Command read_command(const Arguments& line) { return Reader(line).read(); }
 
 }  // namespace rdma::rdistcc

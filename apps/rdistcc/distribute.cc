@@ -24,8 +24,7 @@ double seconds(const timeval& time) {
 }
 
 void check_length(const RemoteRegion& region) {
-  if (region.length > kMost)
-    throw Elsewhere("its object is too long", false);
+  if (region.length > kMost) throw Elsewhere("its object is too long", false);
 }
 
 // The memory that the object comes to, and then the file.
@@ -41,8 +40,7 @@ class Object {
 
   std::span<std::byte> bytes() { return mapping_ ? mapping_->bytes() : std::span(buffer_); }
   void commit() {
-    if (!mapping_)
-      output_.write(buffer_);
+    if (!mapping_) output_.write(buffer_);
     output_.commit();
   }
 
@@ -69,8 +67,7 @@ auto locally(Action action) {
 void say(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t count = write(STDERR_FILENO, bytes.data(), bytes.size());
-    if (count <= 0)
-      return;
+    if (count <= 0) return;
     bytes = bytes.subspan(static_cast<std::size_t>(count));
   }
 }
@@ -78,15 +75,13 @@ void say(std::span<const std::byte> bytes) {
 void take_results(Link& link, const Command& command, const Reply& reply, Report& report) {
   check_length(reply.object);
   check_length(reply.messages);
-  if (reply.object.length == 0)
-    throw Elsewhere("it has made no object", false);
+  if (reply.object.length == 0) throw Elsewhere("it has made no object", false);
   std::vector<std::byte> messages(reply.messages.length);
   const auto begin = Clock::now();
   const auto object =
       locally([&] { return std::make_unique<Object>(command.object, reply.object.length); });
   fetch(link, object->bytes(), reply.object);
-  if (!messages.empty())
-    fetch(link, messages, reply.messages);
+  if (!messages.empty()) fetch(link, messages, reply.messages);
   report.transferring += Clock::now() - begin;
   report.bytes_in = reply.object.length + reply.messages.length;
   say(messages);
@@ -105,20 +100,16 @@ int run_job(const Command& command, const Host& host, Transport transport,
                                .compiler = command.compiler,
                                .arguments = command.compile}
                            .to_bytes();
-  if (request.size() > link->message_limit())
-    throw Elsewhere("its arguments are too long", false);
+  if (request.size() > link->message_limit()) throw Elsewhere("its arguments are too long", false);
   link->send(request);
   const std::optional<Arrival> arrival = link->receive(kCompile);
-  if (!arrival)
-    throw Elsewhere("it does not answer", true);
+  if (!arrival) throw Elsewhere("it does not answer", true);
   const Reply reply = Reply::from_bytes(arrival->message);
-  if (reply.kind == Reply::Kind::kRefused)
-    throw Elsewhere(reply.text, false);
+  if (reply.kind == Reply::Kind::kRefused) throw Elsewhere(reply.text, false);
   report.bytes_out = length;
   report.compiling = std::chrono::nanoseconds(reply.compiling);
   report.transferring = std::chrono::nanoseconds(reply.reading);
-  if (reply.status == 0)
-    take_results(*link, command, reply, report);
+  if (reply.status == 0) take_results(*link, command, reply, report);
   report.registering = link->statistics().registering + std::chrono::nanoseconds(reply.registering);
   try {
     link->send({});  // the daemon's memory is not needed any more
@@ -143,8 +134,7 @@ std::string Report::json() const {
   const std::pair<const char*, Seconds> steps[] = {
       {"preprocessing", preprocessing}, {"connecting", connecting}, {"registering", registering},
       {"transferring", transferring},   {"compiling", compiling},   {"whole", whole}};
-  for (const auto& [step, time] : steps)
-    record.add(step, time.count(), kDigits);
+  for (const auto& [step, time] : steps) record.add(step, time.count(), kDigits);
   record.add("user", seconds(own.ru_utime) + seconds(children.ru_utime), kDigits);
   record.add("system", seconds(own.ru_stime) + seconds(children.ru_stime), kDigits);
   return record.add("bytes_out", static_cast<double>(bytes_out))

@@ -28,8 +28,7 @@ namespace rdma::rdistcc {
 // be written. Throws Failure (kSystem) that names the file and the next step.
 inline void reserve(const Descriptor& file, std::uint64_t length, const std::string& name) {
   const int error = posix_fallocate(file.number(), 0, static_cast<off_t>(length));
-  if (error != 0)
-    fail_file(name, error);
+  if (error != 0) fail_file(name, error);
 }
 
 // The length of an open file in bytes. Throws Failure (kSystem).
@@ -46,8 +45,7 @@ class Mapping {
   // (kSystem).
   Mapping(const Descriptor& file, std::uint64_t length) {
     void* at = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
-    if (at == MAP_FAILED)
-      fail_errno("mmap of " + std::to_string(length) + " bytes");
+    if (at == MAP_FAILED) fail_errno("mmap of " + std::to_string(length) + " bytes");
     bytes_ = {static_cast<std::byte*>(at), length};
   }
   ~Mapping() { munmap(bytes_.data(), bytes_.size()); }
@@ -76,12 +74,10 @@ class Output {
       file_ = Descriptor(open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, kMode));
       named_ = static_cast<bool>(file_);
     }
-    if (!file_)
-      fail_file(path, errno);
+    if (!file_) fail_file(path, errno);
   }
   ~Output() {
-    if (named_)
-      unlink(temporary_.c_str());
+    if (named_) unlink(temporary_.c_str());
   }
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
@@ -97,8 +93,7 @@ class Output {
     off_t at = 0;
     while (!bytes.empty()) {
       const ssize_t count = pwrite(file_.number(), bytes.data(), bytes.size(), at);
-      if (count < 0 && errno != EINTR)
-        fail_file(path_, errno);
+      if (count < 0 && errno != EINTR) fail_file(path_, errno);
       if (count > 0) {
         bytes = bytes.subspan(static_cast<std::size_t>(count));
         at += count;
@@ -115,8 +110,7 @@ class Output {
         fail_file(path_, errno);
       named_ = true;
     }
-    if (rename(temporary_.c_str(), path_.c_str()) != 0)
-      fail_file(path_, errno);
+    if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_file(path_, errno);
     named_ = false;
   }
 

@@ -85,12 +85,10 @@ Network::Network(std::string_view text) {
 
 bool Network::contains(const std::string& host) const {
   const Bytes address = numeric(host);
-  if (address.family != address_.family)
-    return false;
+  if (address.family != address_.family) return false;
   for (unsigned bit = 0; bit < bits_; bit++) {
     const auto mask = static_cast<std::uint8_t>(0x80U >> bit % 8);
-    if (((address.bytes[bit / 8] ^ address_.bytes[bit / 8]) & mask) != 0)
-      return false;
+    if (((address.bytes[bit / 8] ^ address_.bytes[bit / 8]) & mask) != 0) return false;
   }
   return true;
 }
@@ -98,8 +96,7 @@ bool Network::contains(const std::string& host) const {
 Slots::Slots() : Slots(own_directory()) {}
 
 Slots::Slots(std::string directory) : directory_(std::move(directory)) {
-  if (mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST)
-    fail_errno(directory_);
+  if (mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST) fail_errno(directory_);
   // In /tmp another user may have been first.
   struct stat status {};
   require(lstat(directory_.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
@@ -121,8 +118,7 @@ bool Slots::is_down(const Host& host) const {
 
 void Slots::mark_down(const Host& host) const {
   const Descriptor mark(open(file(host, "down").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-  if (mark)
-    futimens(mark.number(), nullptr);
+  if (mark) futimens(mark.number(), nullptr);
 }
 
 std::optional<Slot> Slots::take(const std::vector<Host>& hosts,
@@ -137,8 +133,7 @@ std::optional<Slot> Slots::take(const std::vector<Host>& hosts,
   }
   for (unsigned number = 0; number < most; number++) {
     for (const Host* host : usable) {
-      if (number >= host->slots)
-        continue;
+      if (number >= host->slots) continue;
       Descriptor held(
           open(file(*host, std::to_string(number)).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
       if (held && flock(held.number(), LOCK_EX | LOCK_NB) == 0)

@@ -17,8 +17,7 @@ constexpr std::uint64_t kFull = std::uint64_t{1} << 20;  // so few bytes are lef
 
 Descriptor open_file(const std::string& path, int flags) {
   Descriptor file(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!file)
-    fail_errno(path);
+  if (!file) fail_errno(path);
   return file;
 }
 
@@ -35,13 +34,11 @@ std::uint64_t nanoseconds_since(Clock::time_point begin) {
 std::string objection(const Request& request, const Rules& rules) {
   if (!rules.compilers.contains(request.compiler))
     return "there is no compiler '" + request.compiler + "' for clients here";
-  if (request.suffix != "i" && request.suffix != "ii")
-    return "the source is of no known kind";
+  if (request.suffix != "i" && request.suffix != "ii") return "the source is of no known kind";
   if (request.source.length == 0 || request.source.length > rules.source_bytes)
     return "the source has " + std::to_string(request.source.length) + " bytes";
   for (const std::string& argument : request.arguments)
-    if (!is_allowed(argument))
-      return "the argument '" + argument + "' is not for clients";
+    if (!is_allowed(argument)) return "the argument '" + argument + "' is not for clients";
   return {};
 }
 
@@ -62,8 +59,7 @@ class Job {
     const Clock::time_point begin = Clock::now();
     fetch_source();
     reply_.reading = nanoseconds_since(begin);
-    if (!reply_.text.empty())
-      return false;
+    if (!reply_.text.empty()) return false;
     const Clock::time_point compiling = Clock::now();
     run(stopping);
     reply_.compiling = nanoseconds_since(compiling);
@@ -193,13 +189,11 @@ std::string serve(Link& link, const Rules& rules, const std::atomic<bool>& stopp
   if (why.empty()) {
     try {
       Job job(link, rules, std::move(request));
-      if (job.compile(stopping))
-        return job.deliver();
+      if (job.compile(stopping)) return job.deliver();
       why = job.why();
     } catch (const Failure& failure) {
       // Want of this host's, which the client is to know of.
-      if (failure.cause() != Cause::kSystem)
-        throw;
+      if (failure.cause() != Cause::kSystem) throw;
       why = failure.what();
     }
   }

@@ -40,11 +40,9 @@ class Client {
     const Command command = read_command(line_);
     report_.source = command.source;
     report_.transport = name_of(transport_);
-    if (!command.local.empty())
-      run_here(command.local);
+    if (!command.local.empty()) run_here(command.local);
     const std::vector<Host> hosts = read_hosts(setting("RDISTCC_HOSTS", ""));
-    if (hosts.empty())
-      run_here("RDISTCC_HOSTS names no host");
+    if (hosts.empty()) run_here("RDISTCC_HOSTS names no host");
     std::optional<Slots> slots;
     try {
       slots.emplace();
@@ -53,8 +51,7 @@ class Client {
     }
     std::vector<const Host*> tried;
     std::optional<Slot> slot = slots->take(hosts, tried);
-    if (!slot)
-      run_here("no host has a free slot, or all are down");
+    if (!slot) run_here("no host has a free slot, or all are down");
     const Descriptor preprocessed = preprocess_here(command);
     std::string why;
     for (; slot; slot = slots->take(hosts, tried)) {
@@ -86,8 +83,7 @@ class Client {
  private:
   Descriptor preprocess_here(const Command& command) {
     Descriptor file(memfd_create("preprocessed", MFD_CLOEXEC));
-    if (!file)
-      run_here(std::string("memfd_create: ") + std::strerror(errno));
+    if (!file) run_here(std::string("memfd_create: ") + std::strerror(errno));
     const Clock::time_point begin = Clock::now();
     const int status = preprocess(command, file);
     report_.preprocessing = Clock::now() - begin;
@@ -96,22 +92,19 @@ class Client {
       finish(status);
       std::exit(status);
     }
-    if (length_of(file) == 0)
-      run_here("there is nothing to compile");
+    if (length_of(file) == 0) run_here("there is nothing to compile");
     return file;
   }
 
   void say(const std::string& what) const {
-    if (verbose_)
-      std::cerr << "rdistcc: " << what << std::endl;
+    if (verbose_) std::cerr << "rdistcc: " << what << std::endl;
   }
 
   void finish(int status) {
     report_.status = status;
     report_.whole = Clock::now() - begin_;
     const char* path = setting("RDISTCC_STATS", nullptr);
-    if (path != nullptr)
-      report_.append_to(path);
+    if (path != nullptr) report_.append_to(path);
   }
 
   [[noreturn]] void run_here(const std::string& why) {
@@ -119,8 +112,7 @@ class Client {
     report_.why = why;
     finish(0);
     std::vector<char*> arguments;
-    for (std::string& argument : line_)
-      arguments.push_back(argument.data());
+    for (std::string& argument : line_) arguments.push_back(argument.data());
     arguments.push_back(nullptr);
     execvp(arguments[0], arguments.data());
     std::cerr << "rdistcc: " << line_[0] << ": " << std::strerror(errno) << std::endl;

@@ -10,9 +10,7 @@
 namespace rdma::rdistcc {
 
 // Links of both programs: a request is one message, and there are few.
-inline Settings link_settings() {
-  return {.credits = 4, .message_bytes = 16384};
-}
+inline Settings link_settings() { return {.credits = 4, .message_bytes = 16384}; }
 
 // Reads from the peer's memory. Fewer pieces are begun at once than a link's depth, so that no
 // other call waits.
@@ -24,8 +22,7 @@ inline void fetch(Link& link, std::span<std::byte> into, const RemoteRegion& fro
   const Deadline deadline(limit);
   for (std::size_t at = 0; at < into.size(); at += kPiece) {
     link.read(*region, at, std::min(kPiece, into.size() - at), from, at);
-    if (at % (32 * kPiece) == 31 * kPiece)
-      link.flush(deadline.left());
+    if (at % (32 * kPiece) == 31 * kPiece) link.flush(deadline.left());
   }
   link.flush(deadline.left());
 }
@@ -83,8 +80,7 @@ struct Request {
     MessageWriter writer;
     writer.number(kRelease).region(source).text(suffix).text(compiler);
     writer.number(static_cast<std::uint32_t>(arguments.size()));
-    for (const std::string& argument : arguments)
-      writer.text(argument);
+    for (const std::string& argument : arguments) writer.text(argument);
     return writer.take();
   }
   // Throws Failure (kProtocol).

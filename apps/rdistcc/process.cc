@@ -30,16 +30,13 @@ bool confine(const Confinement& to) {
       (setgroups(0, nullptr) != 0 || setgid(to.group) != 0 || setuid(to.user) != 0))
     return false;
   // As the user, who may have no way to it.
-  if (chdir(to.directory.c_str()) != 0)
-    return false;
+  if (chdir(to.directory.c_str()) != 0) return false;
   const int nothing = open("/dev/null", O_RDONLY);
   return nothing >= 0 && dup2(nothing, STDIN_FILENO) == STDIN_FILENO &&
          prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
-int status_of(int raw) {
-  return WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
-}
+int status_of(int raw) { return WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw); }
 
 // The first process of a group is a keeper, and the program its child: a program that starts
 // others, as gcc does, does not end them when it is killed, and the kernel tells none but the
@@ -52,8 +49,7 @@ bool keep(pid_t starter) {
       prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != starter)
     return false;
   const pid_t program = _Fork();
-  if (program == 0)
-    return signal(SIGTERM, SIG_DFL) != SIG_ERR;
+  if (program == 0) return signal(SIGTERM, SIG_DFL) != SIG_ERR;
   // Among the starter's descriptors are the connections of its other jobs.
   close_range(0, ~0U, 0);
   int raw = 0;
@@ -85,8 +81,7 @@ Process::Process(const Start& start) : group_(start.confinement.has_value()) {
   const std::vector<char*> environment = pointers(words);
   const pid_t starter = getpid();
   pid_ = fork();
-  if (pid_ < 0)
-    fail_errno("fork");
+  if (pid_ < 0) fail_errno("fork");
   if (pid_ == 0) {
     sigset_t none;
     sigemptyset(&none);
@@ -105,10 +100,8 @@ Process::Process(const Start& start) : group_(start.confinement.has_value()) {
 }
 
 Process::~Process() {
-  if (ended_)
-    return;
-  if (group_)
-    kill(-pid_, SIGKILL);
+  if (ended_) return;
+  if (group_) kill(-pid_, SIGKILL);
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
 }
@@ -118,15 +111,13 @@ bool Process::wait(std::chrono::milliseconds limit) {
     require(static_cast<bool>(descriptor_),
             "pidfd_open: this needs Linux 5.3 and a free descriptor");
     pollfd end{.fd = descriptor_.number(), .events = POLLIN, .revents = 0};
-    if (poll(&end, 1, static_cast<int>(limit.count())) <= 0)
-      return false;
+    if (poll(&end, 1, static_cast<int>(limit.count())) <= 0) return false;
     if (group_) {
       // What it has left behind; before waitpid(), after which the number may be another's.
       kill(-pid_, SIGKILL);
     }
     int raw = 0;
-    if (waitpid(pid_, &raw, 0) != pid_)
-      fail_errno("waitpid");
+    if (waitpid(pid_, &raw, 0) != pid_) fail_errno("waitpid");
     ended_ = true;
     status_ = status_of(raw);
   }

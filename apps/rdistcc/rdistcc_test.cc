@@ -21,14 +21,11 @@ namespace {
 
 std::string join(const Arguments& words) {
   std::string text;
-  for (const std::string& word : words)
-    text += (text.empty() ? "" : " ") + word;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   return text;
 }
 
-Command read(const std::string& line) {
-  return read_command(split(line));
-}
+Command read(const std::string& line) { return read_command(split(line)); }
 
 TEST(Command, PreprocessesHereAndCompilesThere) {
   const Command command =
@@ -285,9 +282,7 @@ TEST_F(Here, OutputIsThereWholeOrNotAtAll) {
   EXPECT_EQ(folder_.files(), 1U);
 }
 
-TEST_F(Here, OutputWhereNothingCanBe) {
-  EXPECT_THROW(Output{folder_.file("none/x.o")}, Failure);
-}
+TEST_F(Here, OutputWhereNothingCanBe) { EXPECT_THROW(Output{folder_.file("none/x.o")}, Failure); }
 
 TEST_F(Here, MappingIsTheFile) {
   const Output output(folder_.file("x"));

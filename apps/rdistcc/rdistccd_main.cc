@@ -47,16 +47,14 @@ void find_compilers(Options& options) {
     const std::string path = "/usr/bin/" + name;
     require(!name.empty() && name.find('/') == std::string::npos, Cause::kInput, "'", name,
             "' is no name of a compiler");
-    if (access(path.c_str(), X_OK) == 0)
-      options.rules.compilers[name] = path;
+    if (access(path.c_str(), X_OK) == 0) options.rules.compilers[name] = path;
   }
   require(!options.rules.compilers.empty(), Cause::kInput, "none of ", options.compilers,
           " is in /usr/bin; install a compiler, or name one by --compilers");
 }
 
 void find_user(Options& options) {
-  if (geteuid() != 0)
-    return;
+  if (geteuid() != 0) return;
   const passwd* found = getpwnam(options.user.c_str());
   require(found != nullptr && found->pw_uid != 0, Cause::kInput, "'", options.user,
           "' is no user that compilers may run as; name one by --user");
@@ -107,12 +105,10 @@ class Made {
  public:
   explicit Made(std::string path) : path_(std::move(path)) {
     made_ = mkdir(path_.c_str(), 0711) == 0;
-    if (!made_ && errno != EEXIST)
-      fail_errno(path_ + " can't be made, name another by --dir");
+    if (!made_ && errno != EEXIST) fail_errno(path_ + " can't be made, name another by --dir");
   }
   ~Made() {
-    if (made_)
-      rmdir(path_.c_str());
+    if (made_) rmdir(path_.c_str());
   }
   Made(const Made&) = delete;
   Made& operator=(const Made&) = delete;
@@ -163,8 +159,7 @@ class Daemon {
     while (sigtimedwait(&signals, nullptr, &now) <= 0) {
       std::unique_ptr<Link> link = listener->accept(kLook);
       threads_.remove_if([](const Worker& worker) { return worker.done->load(); });
-      if (link != nullptr && threads_.size() < options_.jobs + kRefusals)
-        begin(std::move(link));
+      if (link != nullptr && threads_.size() < options_.jobs + kRefusals) begin(std::move(link));
     }
     stopping_ = true;
     log("ending");
@@ -184,8 +179,7 @@ class Daemon {
   bool admits(const Address& peer) {
     const bool allowed = std::ranges::any_of(
         options_.allow, [&](const Network& network) { return network.contains(peer.host); });
-    if (!allowed)
-      log(peer.host + " is not allowed (--allow)");
+    if (!allowed) log(peer.host + " is not allowed (--allow)");
     return allowed;
   }
 
@@ -213,8 +207,7 @@ class Daemon {
     } catch (const std::exception& failure) {
       log(peer + ": " + failure.what());
     }
-    if (room)
-      free_.release();
+    if (room) free_.release();
   }
 
   void log(const std::string& line) {

@@ -78,8 +78,7 @@ class Barnes : public Kernel {
   std::optional<std::size_t> take(World& world, int host) {
     std::optional<std::size_t> taken;
     world.update(host, kNextLock, next_.all(), word_, [&](std::uint64_t& next) {
-      if (next < (world.part(count_, host).size() + kBunch - 1) / kBunch)
-        taken = next++;
+      if (next < (world.part(count_, host).size() + kBunch - 1) / kBunch) taken = next++;
       return taken.has_value();
     });
     return taken;

@@ -35,8 +35,7 @@ class Fft : public Kernel {
  public:
   Fft(Layout& layout, int hosts, const Options& options)
       : side_(side_of(options.size, hosts)), seed_(options.seed), roots_(side_ / 2) {
-    for (std::size_t i = 0; i < roots_.size(); ++i)
-      roots_[i] = root(i, side_);
+    for (std::size_t i = 0; i < roots_.size(); ++i) roots_[i] = root(i, side_);
     const std::size_t most = Part::most(side_, hosts) * side_;
     matrix_ = layout.map<Complex>(most);
     outboxes_ = {layout.map<Complex>(most), layout.map<Complex>(most)};
@@ -58,8 +57,7 @@ class Fft : public Kernel {
     transpose(world);
     transform_rows(world);
     const auto matrix = world.of(matrix_);
-    for (std::size_t i = 0; i < twiddles_.size(); ++i)
-      matrix[i] = product(matrix[i], twiddles_[i]);
+    for (std::size_t i = 0; i < twiddles_.size(); ++i) matrix[i] = product(matrix[i], twiddles_[i]);
     world.progress("transposition", 1, kSteps);
     transpose(world);
     transform_rows(world);
@@ -120,11 +118,9 @@ class Fft : public Kernel {
   void transform(std::span<Complex> row) const {
     for (std::size_t i = 1, j = 0; i < side_; ++i) {  // j is i with its bits reversed
       std::size_t bit = side_ >> 1;
-      for (; (j & bit) != 0; bit >>= 1)
-        j ^= bit;
+      for (; (j & bit) != 0; bit >>= 1) j ^= bit;
       j ^= bit;
-      if (i < j)
-        std::swap(row[i], row[j]);
+      if (i < j) std::swap(row[i], row[j]);
     }
     for (std::size_t half = 1; half < side_; half *= 2) {
       const std::size_t stride = side_ / (2 * half);

@@ -72,17 +72,14 @@ Peers::Peers(Gathering gathering, std::span<std::byte> share)
       peers_(gathering_.hosts.size()) {
   // Looked up once, and not whenever somebody knocks.
   std::vector<std::string> known;
-  for (const Address& each : gathering_.hosts)
-    known.push_back(Address::of(each.resolve()).host);
+  for (const Address& each : gathering_.hosts) known.push_back(Address::of(each.resolve()).host);
   const auto listener = Listener::listen(
       gathering_.transport, gathering_.hosts[static_cast<std::size_t>(rank())], {},
       [&known](const Address& from) { return std::ranges::find(known, from.host) != known.end(); });
-  for (int host = 0; host < rank(); ++host)
-    connect_to(host);
+  for (int host = 0; host < rank(); ++host) connect_to(host);
   accept_all(*listener);
   for (const Peer& each : peers_)
-    if (each.link)
-      links_.push_back(each.link.get());
+    if (each.link) links_.push_back(each.link.get());
 }
 
 std::string Peers::described(int host) const {
@@ -157,8 +154,7 @@ void Peers::accept_all(Listener& listener) {
     }
     const Limit pause = !candidates.empty() ? kLook : said ? Limit::max() : until(quiet);
     if (auto link = listener.accept(std::min(pause, until(end_)))) {
-      if (candidates.size() == kMostCandidates)
-        candidates.pop_front();
+      if (candidates.size() == kMostCandidates) candidates.pop_front();
       candidates.emplace_back().peer.link = std::move(link);
       candidates.back().end = Clock::now() + kGreeting;
     }
@@ -187,8 +183,7 @@ Peers::Answer Peers::hear(Peer& candidate) {
   bool gone = false;
   try {
     const auto first = candidate.link->receive(Limit{0});
-    if (!first)
-      return Answer::kNone;
+    if (!first) return Answer::kNone;
     greeting = Greeting::from_bytes(first->message);
     greet(candidate);
     candidate.link->flush();
@@ -197,16 +192,14 @@ Peers::Answer Peers::hear(Peer& candidate) {
       throw;  // as a limit of locked memory, which no other host gets past either
     gone = true;
   }
-  if (!greeting)
-    return Answer::kStranger;
+  if (!greeting) return Answer::kStranger;
   const auto host = static_cast<int>(greeting->host);
   refuse_if(greeting->host >= peers_.size() || host <= rank() || peer(host).link, Cause::kInput,
             "a second host came as --rank ", greeting->host,
             ". Give each host a number of its own, from 0 on");
   // Compared even if it has gone: a host that finds a difference leaves at once.
   compare(host, *greeting);
-  if (gone)
-    return Answer::kStranger;
+  if (gone) return Answer::kStranger;
   candidate.theirs = greeting->share;
   peer(host) = std::move(candidate);
   return Answer::kHost;

@@ -55,8 +55,7 @@ TEST(LuTest, multiplied_it_is_the_matrix) {
 TEST(RadixTest, is_what_sorting_gives) {
   constexpr std::size_t kKeys = 10000;
   std::vector<std::uint32_t> keys(kKeys);
-  for (std::size_t i = 0; i < kKeys; ++i)
-    keys[i] = radix_input(1, i);
+  for (std::size_t i = 0; i < kKeys; ++i) keys[i] = radix_input(1, i);
   std::ranges::sort(keys);
   for (const std::size_t bits : {1, 5, 8, 16}) {
     Options options = alone("radix", kKeys);
@@ -75,8 +74,7 @@ TEST(RadixTest, counts_of_another_host_that_are_wrong_are_refused) {
   Options options = alone("radix", kKeys);
   options.bits = 16;
   const auto kernel = make_radix(layout, 2, options);
-  for (int array = 0; array < 3; ++array)
-    until_counts.map<std::uint32_t>(kKeys / 2);
+  for (int array = 0; array < 3; ++array) until_counts.map<std::uint32_t>(kKeys / 2);
   const auto counts = until_counts.map<std::uint32_t>(2 * kDigits);
   const auto failures = together(2, layout, control, [&](World& world) {
     if (world.rank() == 0) {
@@ -93,8 +91,7 @@ TEST(RadixTest, counts_of_another_host_that_are_wrong_are_refused) {
 
 std::vector<Body> bodies_of(std::size_t count) {
   std::vector<Body> bodies(count);
-  for (std::size_t i = 0; i < count; ++i)
-    bodies[i] = barnes_input(1, count, i);
+  for (std::size_t i = 0; i < count; ++i) bodies[i] = barnes_input(1, count, i);
   return bodies;
 }
 
@@ -156,8 +153,7 @@ TEST(OceanTest, is_near_what_solves_the_equation) {
   }
   EXPECT_LT(worst, 0.02);
   const auto* const residuals = &found[(kCells - 1) * (kCells - 1)];
-  for (std::size_t i = 1; i < kCycles; ++i)
-    EXPECT_LT(residuals[i], residuals[i - 1] / 4) << i;
+  for (std::size_t i = 1; i < kCycles; ++i) EXPECT_LT(residuals[i], residuals[i - 1] / 4) << i;
 }
 
 struct Case {

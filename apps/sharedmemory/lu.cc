@@ -17,8 +17,7 @@ std::size_t count_of(std::size_t size, std::size_t block) {
 std::size_t shorter_side(std::size_t hosts) {
   std::size_t shorter = 1;
   for (std::size_t i = 1; i * i <= hosts; ++i)
-    if (hosts % i == 0)
-      shorter = i;
+    if (hosts % i == 0) shorter = i;
   return shorter;
 }
 
@@ -41,8 +40,7 @@ class Lu : public Kernel {
   void fill(World& world) override {
     for (std::size_t i = 0; i < count_; ++i) {
       for (std::size_t j = 0; j < count_; ++j) {
-        if (owner(i, j) != world.rank())
-          continue;
+        if (owner(i, j) != world.rank()) continue;
         const Block mine = world.of(place(i, j));
         for (std::size_t e = 0; e < area_; ++e)
           mine[e] = lu_input(seed_, size_, i * side_ + e / side_, j * side_ + e % side_);
@@ -54,8 +52,7 @@ class Lu : public Kernel {
   // for.
   void run(World& world) override {
     for (std::size_t k = 0; k < count_; ++k) {
-      if (owner(k, k) == world.rank())
-        factor(world.of(place(k, k)));
+      if (owner(k, k) == world.rank()) factor(world.of(place(k, k)));
       world.barrier();
       border(world, k);
       world.barrier();
@@ -68,8 +65,7 @@ class Lu : public Kernel {
   Result gather(World& world) override {
     Result result = Result::with_room<double>(size_ * size_);
     for (std::size_t i = 0; i < count_; ++i) {
-      for (std::size_t j = 0; j < count_; ++j)
-        want(world, i, j, left_, j);
+      for (std::size_t j = 0; j < count_; ++j) want(world, i, j, left_, j);
       world.fence();
       for (std::size_t j = 0; j < count_; ++j) {
         const Block each = block(world, i, j, left_, j);
@@ -104,8 +100,7 @@ class Lu : public Kernel {
 
   // Subtracts so many times the elements of a row from those of another, from column `first` on.
   void subtract(Block row, double times, Block other, std::size_t first) const {
-    for (std::size_t j = first; j < side_; ++j)
-      row[j] -= times * other[j];
+    for (std::size_t j = first; j < side_; ++j) row[j] -= times * other[j];
   }
   Block row(Block block, std::size_t number) const { return block.subspan(number * side_, side_); }
 
@@ -138,16 +133,13 @@ class Lu : public Kernel {
     bool needed = false;
     for (std::size_t i = k + 1; i < count_; ++i)
       needed |= owner(i, k) == world.rank() || owner(k, i) == world.rank();
-    if (!needed)
-      return;
+    if (!needed) return;
     want(world, k, k, diagonal_, 0);
     world.fence();
     const Block diagonal = block(world, k, k, diagonal_, 0);
     for (std::size_t i = k + 1; i < count_; ++i) {
-      if (owner(i, k) == world.rank())
-        solve_column(world.of(place(i, k)), diagonal);
-      if (owner(k, i) == world.rank())
-        solve_row(world.of(place(k, i)), diagonal);
+      if (owner(i, k) == world.rank()) solve_column(world.of(place(i, k)), diagonal);
+      if (owner(k, i) == world.rank()) solve_row(world.of(place(k, i)), diagonal);
     }
   }
 
@@ -155,10 +147,8 @@ class Lu : public Kernel {
   void inside(World& world, std::size_t k) {
     const auto rank = static_cast<std::size_t>(world.rank());
     for (std::size_t i = k + 1; i < count_; ++i) {
-      if (i % down_ == rank / across_)
-        want(world, i, k, left_, i);
-      if (i % across_ == rank % across_)
-        want(world, k, i, top_, i);
+      if (i % down_ == rank / across_) want(world, i, k, left_, i);
+      if (i % across_ == rank % across_) want(world, k, i, top_, i);
     }
     world.fence();
     for (std::size_t i = k + 1; i < count_; ++i)

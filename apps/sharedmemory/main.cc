@@ -57,11 +57,9 @@ int compute(const Options& options) {
     std::printf("%s of %zu, %s: %.3f s: computing %.3f, waiting %.3f, data %.3f, locks %.3f\n",
                 options.kernel.c_str(), options.size, where.c_str(), times.total(), computing,
                 waiting, data, locks);
-    if (compared && equal)
-      std::puts("the result is that of one process, bit by bit");
+    if (compared && equal) std::puts("the result is that of one process, bit by bit");
   }
-  if (!equal)
-    throw Failure("the result is not that of one process: " + outcome.difference);
+  if (!equal) throw Failure("the result is not that of one process: " + outcome.difference);
   must(std::fflush(stdout), "the times could not be written; is the disk full?");
   return 0;
 }

@@ -60,8 +60,7 @@ struct Grid {
   }
   // Rows [first, last) of a host.
   Part rows(int host) const {
-    if (host >= hosts)
-      return {};
+    if (host >= hosts) return {};
     const Part part = Part::of(inner, hosts, host);
     return {part.first + 1, part.last + 1};
   }
@@ -146,21 +145,18 @@ class Ocean : public Kernel {
 
   void cycle(World& world, std::size_t level) {
     const Grid& grid = grids_[level];
-    if (world.rank() >= grid.hosts)
-      return;
+    if (world.rank() >= grid.hosts) return;
     if (level + 1 == grids_.size()) {
       sweep(world, grid);  // one point: that is its solution
       return;
     }
     const Grid& coarse = grids_[level + 1];
-    for (std::size_t i = 0; i < kSweeps; ++i)
-      sweep(world, grid);
+    for (std::size_t i = 0; i < kSweeps; ++i) sweep(world, grid);
     compute_residual(world, grid);
     restrict_to(world, grid, coarse);
     cycle(world, level + 1);
     correct_from(world, grid, coarse);
-    for (std::size_t i = 0; i < kSweeps; ++i)
-      sweep(world, grid);
+    for (std::size_t i = 0; i < kSweeps; ++i) sweep(world, grid);
   }
 
   void sweep(World& world, const Grid& grid) {
@@ -211,15 +207,13 @@ class Ocean : public Kernel {
       }
       world.write(coarse.owner(i), made, coarse.place(coarse.right, coarse.owner(i), i));
     }
-    if (fine.is_shared())
-      world.barrier();
+    if (fine.is_shared()) world.barrier();
   }
 
   // Adds the coarse grid's values to the fine grid's, and in between their average.
   void correct_from(World& world, const Grid& fine, const Grid& coarse) {
     const Part rows = fine.rows(world.rank());
-    if (fine.is_shared())
-      world.barrier();
+    if (fine.is_shared()) world.barrier();
     const std::size_t first = rows.first / 2;
     const auto coarse_row = [&](std::size_t i) {
       return rows_.at((i - first) * coarse.width(), coarse.width());
@@ -243,8 +237,7 @@ class Ocean : public Kernel {
   // here in one of two places each, for a neighbour may be ahead by one turn; it can't be by two,
   // since it waits for this host's rows.
   void exchange(World& world, const Grid& grid, const Array<double>& array) {
-    if (!grid.is_shared())
-      return;
+    if (!grid.is_shared()) return;
     const std::size_t width = grid.width();
     const int rank = world.rank();
     const Part rows = grid.rows(rank);
@@ -256,10 +249,8 @@ class Ocean : public Kernel {
       std::size_t number;  // 0 before, 1 after
     };
     std::vector<Side> sides;
-    if (rank > 0)
-      sides.push_back({rank - 1, rows.first, rows.first - 1, 0});
-    if (rank + 1 < grid.hosts)
-      sides.push_back({rank + 1, rows.last - 1, rows.last, 1});
+    if (rank > 0) sides.push_back({rank - 1, rows.first, rows.first - 1, 0});
+    if (rank + 1 < grid.hosts) sides.push_back({rank + 1, rows.last - 1, rows.last, 1});
     for (const Side& side : sides) {
       world.settle(side.host);  // the rows of the last turn have left `out_`
       const auto out = out_.at(side.number * width, width);

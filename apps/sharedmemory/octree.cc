@@ -42,8 +42,7 @@ std::array<std::size_t, Octree::kEighths + 1> Octree::sort(Vector centre, std::s
   std::array<std::size_t, kEighths + 1> begin{};
   const auto from = order_.begin() + static_cast<std::ptrdiff_t>(first);
   const auto to = from + static_cast<std::ptrdiff_t>(count);
-  for (auto each = from; each != to; ++each)
-    ++begin[eighth_of(bodies_[*each].at, centre) + 1];
+  for (auto each = from; each != to; ++each) ++begin[eighth_of(bodies_[*each].at, centre) + 1];
   std::partial_sum(begin.begin(), begin.end(), begin.begin());
   auto next = begin;
   for (auto each = from; each != to; ++each)
@@ -71,8 +70,7 @@ void Octree::make(std::size_t cube, Vector centre, double half, std::size_t firs
     made.cut = true;
     made.first = static_cast<std::uint32_t>(cubes_.size());
     made.count = 0;
-    for (std::size_t i = 0; i < kEighths; ++i)
-      made.count += begin[i + 1] > begin[i] ? 1 : 0;
+    for (std::size_t i = 0; i < kEighths; ++i) made.count += begin[i + 1] > begin[i] ? 1 : 0;
     std::size_t child = cubes_.size();
     cubes_.resize(cubes_.size() + made.count);
     for (std::size_t i = 0; i < kEighths; ++i) {
@@ -103,8 +101,7 @@ Vector Octree::acceleration(std::size_t index, std::uint64_t& interactions) cons
       pull(at, cube.whole, sum);
       ++interactions;
     } else {
-      for (std::uint32_t i = 0; i < cube.count; ++i)
-        open.push_back(cube.first + i);
+      for (std::uint32_t i = 0; i < cube.count; ++i) open.push_back(cube.first + i);
     }
   }
   return sum;

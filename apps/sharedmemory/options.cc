@@ -35,8 +35,7 @@ std::vector<Address> addresses(std::string_view text) {
               "--hosts takes each host's own address and port, as in "
               "10.0.0.1:7000,10.0.0.2:7000, not '",
               text.substr(0, comma), "'");
-    if (comma == std::string_view::npos)
-      return found;
+    if (comma == std::string_view::npos) return found;
     text.remove_prefix(comma + 1);
   }
 }
@@ -47,8 +46,7 @@ constexpr std::size_t kMostSize = std::size_t{1} << 32;
 void check_hosts(const Options& options) {
   refuse_if(options.alone != options.hosts.empty(), Cause::kInput,
             "give either --alone, or --hosts and --rank");
-  if (options.alone)
-    return;
+  if (options.alone) return;
   const int count = options.host_count();
   refuse_if(count < 2 || count > kMostHosts, Cause::kInput, "--hosts takes 2 to ", kMostHosts,
             " addresses, not ", count, "; one process by itself is --alone");
@@ -91,8 +89,7 @@ void Options::read_from(CLI::App& app) {
   app.add_flag("--json", json, "the times as JSON, seconds");
   app.final_callback([this] {
     const Known& known = find(kernel);
-    if (size == 0)
-      size = known.size;
+    if (size == 0) size = known.size;
     check_hosts(*this);
   });
 }

@@ -104,8 +104,7 @@ TEST(PartTest, all_things_have_one_owner) {
         const Part part = Part::of(count, hosts, host);
         EXPECT_EQ(part.first, next);
         EXPECT_LE(part.size(), Part::most(count, hosts));
-        for (; next < part.last; ++next)
-          EXPECT_EQ(Part::owner(count, hosts, next), host);
+        for (; next < part.last; ++next) EXPECT_EQ(Part::owner(count, hosts, next), host);
       }
       EXPECT_EQ(next, count);
     }

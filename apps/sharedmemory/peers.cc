@@ -24,9 +24,7 @@ bool is(const Arrival& arrival, std::byte what) {
   return !arrival.immediate && arrival.message.size() == 2 && arrival.message[0] == what;
 }
 
-std::string name(int host) {
-  return "host " + std::to_string(host);
-}
+std::string name(int host) { return "host " + std::to_string(host); }
 
 }  // namespace
 
@@ -38,11 +36,9 @@ int Peers::host_of(const Link* link) const {
 
 void Peers::take(Limit limit) {
   const Link* const ready = wait_any(links_, limit);
-  if (ready == nullptr)
-    return;
+  if (ready == nullptr) return;
   const int host = host_of(ready);
-  while (const auto arrival = next_of(host))
-    count(host, *arrival);
+  while (const auto arrival = next_of(host)) count(host, *arrival);
 }
 
 std::optional<Arrival> Peers::next_of(int host) {
@@ -50,8 +46,7 @@ std::optional<Arrival> Peers::next_of(int host) {
   try {
     return other.link->receive(Limit{0});
   } catch (const Failure& failure) {
-    if (!other.left && !leaving_)
-      lost(host, failure.what());
+    if (!other.left && !leaving_) lost(host, failure.what());
     other.left = true;
     drop(host);
     return {};
@@ -68,8 +63,7 @@ void Peers::count(int host, const Arrival& arrival) {
     other.left = true;
   } else if (is(arrival, kEnded)) {
     const int ended = std::to_integer<int>(arrival.message[1]);
-    if (ended >= hosts())
-      lost(host, "it named a host that is none");
+    if (ended >= hosts()) lost(host, "it named a host that is none");
     drop(host);
     tell_the_rest(ended);
     throw Failure(Cause::kLost, name(ended) + " ended, as " + name(host) + " says" + kAgain);
@@ -88,13 +82,11 @@ int Peers::first_to_end(int host, std::vector<int>& ended) {
   while (!links_.empty()) {
     const auto left = std::chrono::duration_cast<Limit>(end - Clock::now());
     const Link* const ready = left.count() > 0 ? wait_any(links_, left) : nullptr;
-    if (ready == nullptr)
-      break;
+    if (ready == nullptr) break;
     const int other = host_of(ready);
     try {
       while (const auto arrival = peer(other).link->receive(Limit{0}))
-        if (is(*arrival, kEnded))
-          return std::to_integer<int>(arrival->message[1]);
+        if (is(*arrival, kEnded)) return std::to_integer<int>(arrival->message[1]);
     } catch (const Failure&) {
       ended.push_back(other);
       drop(other);
@@ -121,11 +113,9 @@ void Peers::lost(int host, const std::string& why) {
   std::vector<int> ended;
   const int first = first_to_end(host, ended);
   std::string text = name(first) + " ended";
-  if (first != host)
-    text += ", and so did " + name(host);
+  if (first != host) text += ", and so did " + name(host);
   text += ": " + why;
-  for (const int each : ended)
-    text += "; " + name(each) + " ended";
+  for (const int each : ended) text += "; " + name(each) + " ended";
   throw Failure(Cause::kLost, text + kAgain);
 }
 
@@ -145,8 +135,7 @@ void Peers::leave() {
     }
   }
   const auto stays = [](const Peer& each) { return each.link && !each.left; };
-  while (std::ranges::any_of(peers_, stays))
-    take(kForever);
+  while (std::ranges::any_of(peers_, stays)) take(kForever);
 }
 
 }  // namespace rdma::sharedmemory

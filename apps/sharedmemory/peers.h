@@ -58,8 +58,7 @@ class Peers {
     try {
       return request(peer(host));
     } catch (const Failure& failure) {
-      if (failure.cause() == Cause::kInput)
-        throw;
+      if (failure.cause() == Cause::kInput) throw;
       lost(host, failure.what());
     }
   }

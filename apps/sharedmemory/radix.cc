@@ -33,8 +33,7 @@ class Radix : public Kernel {
   void fill(World& world) override {
     const Part part = world.part(count_);
     const auto mine = world.of(from());
-    for (std::size_t i = 0; i < part.size(); ++i)
-      mine[i] = radix_input(seed_, part.first + i);
+    for (std::size_t i = 0; i < part.size(); ++i) mine[i] = radix_input(seed_, part.first + i);
   }
 
   void run(World& world) override {
@@ -73,17 +72,14 @@ class Radix : public Kernel {
     const std::vector<std::uint32_t> keys(here.begin(), here.end());
     const auto digit = [&](std::uint32_t key) { return key >> shift & (digits_ - 1); };
     Counts counts(digits_);
-    for (const std::uint32_t key : keys)
-      ++counts[digit(key)];
+    for (const std::uint32_t key : keys) ++counts[digit(key)];
     Counts next(digits_);
     std::exclusive_scan(counts.begin(), counts.end(), next.begin(), std::size_t{0});
     const auto sorted = world.of(sorted_);
-    for (const std::uint32_t key : keys)
-      sorted[next[digit(key)]++] = key;
+    for (const std::uint32_t key : keys) sorted[next[digit(key)]++] = key;
     std::copy(counts.begin(), counts.end(), world.of(own_).begin());
     const auto mine = counts_.at(static_cast<std::size_t>(world.rank()) * digits_, digits_);
-    for (int host = 0; host < world.hosts(); ++host)
-      world.write(host, own_.all(), mine);
+    for (int host = 0; host < world.hosts(); ++host) world.write(host, own_.all(), mine);
     return counts;
   }
 

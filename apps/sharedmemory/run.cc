@@ -18,8 +18,7 @@ namespace {
 void check_device(const Address& address) {
   const Channel channel(rdma_create_event_channel());
   // A host without any device has no rdma_cm either.
-  if (!channel && (errno == ENODEV || errno == ENOENT))
-    no_device(address);
+  if (!channel && (errno == ENODEV || errno == ENOENT)) no_device(address);
   rdma_cm_id* made = nullptr;
   const bool has_connections =
       channel && rdma_create_id(channel.get(), &made, nullptr, RDMA_PS_TCP) == 0;
@@ -29,8 +28,7 @@ void check_device(const Address& address) {
   const Identifier id(made);
   // The device alone is asked for, so any port will do.
   auto socket = Address{address.host, 0}.resolve();
-  if (rdma_bind_addr(id.get(), socket.get()) != 0 || id->verbs == nullptr)
-    no_device(address);
+  if (rdma_bind_addr(id.get(), socket.get()) != 0 || id->verbs == nullptr) no_device(address);
   ibv_device_attr attributes{};
   if (ibv_query_device(id->verbs, &attributes) != 0)
     fail_errno("the RDMA device of " + address.host + " does not say what it can", Cause::kDevice);
@@ -43,8 +41,7 @@ std::string difference_of(const Result& result, const Result& reference) {
   if (result.bytes.size() != reference.bytes.size())
     return sentence(result.bytes.size(), " bytes, not ", reference.bytes.size());
   const auto [at, other] = std::ranges::mismatch(result.bytes, reference.bytes);
-  if (at == result.bytes.end())
-    return {};
+  if (at == result.bytes.end()) return {};
   const auto offset = static_cast<std::size_t>(at - result.bytes.begin());
   return sentence("number ", offset / result.element, " is another one");
 }
@@ -71,11 +68,9 @@ Outcome run(const Options& options, const Watch& watch) {
   world.barrier();
   world.times().stop();
   outcome.times = world.times();
-  if (world.rank() == 0)
-    outcome.result = kernel->gather(world);
+  if (world.rank() == 0) outcome.result = kernel->gather(world);
   world.barrier();
-  if (!peers)
-    return outcome;
+  if (!peers) return outcome;
   peers->leave();
   if (outcome.result && options.verify) {
     Options by_itself = options;

@@ -41,8 +41,7 @@ class Times {
   }
   double total() const {
     Clock::duration sum{};
-    for (const auto& each : spent_)
-      sum += each;
+    for (const auto& each : spent_) sum += each;
     return std::chrono::duration<double>(sum).count();
   }
 

@@ -13,8 +13,7 @@
 namespace rdma::sharedmemory {
 
 inline testing::AssertionResult says(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos)
-    return testing::AssertionSuccess();
+  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
   return testing::AssertionFailure() << "'" << text << "' does not say '" << part << "'";
 }
 

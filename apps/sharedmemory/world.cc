@@ -30,8 +30,7 @@ void World::move_bytes(bool writes, int host, std::size_t from, std::size_t leng
                        std::size_t to) {
   const Times::Doing data(times_, Activity::kData);
   check_host(host);
-  if (length == 0)
-    return;
+  if (length == 0) return;
   if (host == rank()) {
     std::memmove(share_.bytes().data() + to, share_.bytes().data() + from, length);
     return;
@@ -94,8 +93,7 @@ void World::notify_bytes(int host, Signal signal, std::size_t from, std::size_t 
 
 void World::await(int host) {
   const Times::Doing waiting(times_, Activity::kWaiting);
-  while (!peers_->use_notification(host))
-    peers_->take(kForever);
+  while (!peers_->use_notification(host)) peers_->take(kForever);
 }
 
 void World::settle(int host) {
@@ -109,12 +107,10 @@ void World::settle(int host) {
 void World::barrier() {
   fence();
   const Times::Doing waiting(times_, Activity::kWaiting);
-  if (hosts() == 1)
-    return;
+  if (hosts() == 1) return;
   const auto before = fetch_add(0, control_.arrived.all(), 1);
   if ((before + 1) % static_cast<std::uint64_t>(hosts()) != 0) {
-    while (!peers_->use_release())
-      peers_->take(kForever);
+    while (!peers_->use_release()) peers_->take(kForever);
     return;
   }
   const auto told = control_.told.at(static_cast<std::size_t>(rank()), 1);

@@ -105,15 +105,13 @@ class World {
               const Change& change) {
     lock(home, number);
     fetch(home, value, here.all());
-    if (change(of(here)[0]))
-      write(home, here.all(), value);
+    if (change(of(here)[0])) write(home, here.all(), value);
     unlock(home, number);
   }
 
   // Says how far the work is, where somebody set out to watch. `what` is one step of it.
   void progress(const char* what, std::size_t done, std::size_t of) const {
-    if (watch)
-      watch(what, done, of);
+    if (watch) watch(what, done, of);
   }
   Watch watch;
 

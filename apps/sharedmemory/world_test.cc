@@ -47,8 +47,7 @@ TEST_P(WorldTest, reads_what_others_wrote_before_a_barrier) {
   EXPECT_TRUE(all_well(run([&](World& world) {
     const auto rank = static_cast<std::uint64_t>(world.rank());
     for (std::uint64_t round = 1; round <= 50; ++round) {
-      for (std::uint64_t& each : world.of(numbers))
-        each = round * 10 + rank;
+      for (std::uint64_t& each : world.of(numbers)) each = round * 10 + rank;
       world.barrier();
       for (int host = 0; host < hosts; ++host) {
         world.read(host, numbers.all(), scratch.all());
@@ -131,8 +130,7 @@ TEST_P(WorldTest, fetch_add_loses_nothing_and_gives_each_value_once) {
     for (int host = 0; host < hosts; ++host) {
       world.read(host, scratch.all(), numbers.all());
       world.fence();
-      for (const std::uint64_t each : world.of(numbers))
-        sum += each;
+      for (const std::uint64_t each : world.of(numbers)) sum += each;
     }
     EXPECT_EQ(sum, kRounds * static_cast<std::uint64_t>(hosts));
   })));
@@ -148,8 +146,7 @@ TEST_P(WorldTest, who_waits_for_a_host_that_ends_hears_of_it) {
   const auto begin = Clock::now();
   const auto failures = run([&](World& world) {
     world.barrier();
-    if (world.rank() == victim)
-      throw std::runtime_error("the victim");
+    if (world.rank() == victim) throw std::runtime_error("the victim");
     world.barrier();
   });
   expect_all_hear_of(victim, failures);
@@ -159,11 +156,9 @@ TEST_P(WorldTest, who_waits_for_a_host_that_ends_hears_of_it) {
 TEST_P(WorldTest, who_waits_for_a_lock_of_a_host_that_ends_hears_of_it) {
   const int victim = hosts - 1;
   const auto failures = run([&](World& world) {
-    if (world.rank() == victim)
-      world.lock(0, 0);
+    if (world.rank() == victim) world.lock(0, 0);
     world.barrier();
-    if (world.rank() == victim)
-      throw std::runtime_error("the victim");
+    if (world.rank() == victim) throw std::runtime_error("the victim");
     world.lock(0, 0);
   });
   expect_all_hear_of(victim, failures);
@@ -180,9 +175,7 @@ Peers meet(const std::vector<Address>& addresses, int rank, const std::string& t
   return {{Transport::kTcp, addresses, rank, task, patience}, share.bytes()};
 }
 
-void pause() {
-  std::this_thread::sleep_for(std::chrono::milliseconds(10));
-}
+void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
 
 // Connects as soon as somebody listens.
 std::unique_ptr<Link> knock(const Address& address) {
@@ -216,13 +209,9 @@ void expect_alone_says(int rank, const std::string& what) {
                                  addresses[static_cast<std::size_t>(other)].text(), ") ", what)));
 }
 
-TEST(PeersTest, a_host_that_does_not_come_is_named) {
-  expect_alone_says(0, "did not come");
-}
+TEST(PeersTest, a_host_that_does_not_come_is_named) { expect_alone_says(0, "did not come"); }
 
-TEST(PeersTest, a_host_that_is_not_there_is_named) {
-  expect_alone_says(1, "is not there");
-}
+TEST(PeersTest, a_host_that_is_not_there_is_named) { expect_alone_says(1, "is not there"); }
 
 TEST(PeersTest, a_stranger_is_passed_over) {
   const auto addresses = free_addresses(2);
@@ -234,8 +223,7 @@ TEST(PeersTest, a_stranger_is_passed_over) {
       knocked = true;
       return;
     }
-    while (rank == 1 && !knocked)
-      pause();
+    while (rank == 1 && !knocked) pause();
     const Share share(100);
     meet(addresses, rank, "fft", share).leave();
   })));
@@ -248,8 +236,7 @@ TEST(PeersTest, a_silent_stranger_holds_nobody_up) {
   const auto begin = Clock::now();
   EXPECT_TRUE(all_well(each_in_a_thread(3, [&](int rank) {
     if (rank < 2) {
-      while (rank == 1 && !knocked)
-        pause();
+      while (rank == 1 && !knocked) pause();
       const Share share(100);
       Peers peers = meet(addresses, rank, "fft", share, std::chrono::seconds(20));
       ++met;
@@ -258,8 +245,7 @@ TEST(PeersTest, a_silent_stranger_holds_nobody_up) {
     }
     const auto link = knock(addresses[0]);
     knocked = true;
-    while (met < 2 && Clock::now() - begin < std::chrono::seconds(15))
-      pause();
+    while (met < 2 && Clock::now() - begin < std::chrono::seconds(15)) pause();
     EXPECT_LT(Clock::now() - begin, std::chrono::seconds(8));
   })));
 }

@@ -54,8 +54,7 @@ static struct block* new_block(void) {
   if (!all || all->used == ROOM) {
     struct blocks* more = calloc(1, sizeof(*more));
 
-    if (!more)
-      abort();
+    if (!more) abort();
     more->next = all;
     all = more;
   }
@@ -64,8 +63,7 @@ static struct block* new_block(void) {
 
 static void begin(unsigned int cpu, void* data) {
   for (struct blocks* b = all; b; b = b->next)
-    for (size_t i = 0; i < b->used; i++)
-      b->block[i].runs = 0;
+    for (size_t i = 0; i < b->used; i++) b->block[i].runs = 0;
 }
 
 static void end(unsigned int cpu, void* data) {
@@ -80,8 +78,7 @@ static void end(unsigned int cpu, void* data) {
       if (b->block[i].runs) {
         fprintf(file, "%" PRIx64 " %" PRIu64 " %u", b->block[i].address, b->block[i].runs,
                 b->block[i].instructions);
-        for (int kind = 0; kind < DEAR; kind++)
-          fprintf(file, " %u", b->block[i].dear[kind]);
+        for (int kind = 0; kind < DEAR; kind++) fprintf(file, " %u", b->block[i].dear[kind]);
         fputc('\n', file);
       }
   fclose(file);
@@ -100,8 +97,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
     const char* bytes = qemu_plugin_insn_data(insn);
 
     look(block->dear, qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn), n == 1);
-    if (qemu_plugin_insn_size(insn) != 7 || memcmp(bytes, mark, 6))
-      continue;
+    if (qemu_plugin_insn_size(insn) != 7 || memcmp(bytes, mark, 6)) continue;
     if (bytes[6] == first || bytes[6] == last)
       qemu_plugin_register_vcpu_insn_exec_cb(insn, bytes[6] == first ? begin : end,
                                              QEMU_PLUGIN_CB_NO_REGS, NULL);
@@ -110,8 +106,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
 
 int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info* info, int argc, char** argv) {
   for (int i = 0; i < argc; i++) {
-    if (!strncmp(argv[i], "out=", 4))
-      out = strdup(argv[i] + 4);
+    if (!strncmp(argv[i], "out=", 4)) out = strdup(argv[i] + 4);
     if (!strcmp(argv[i], "side=server")) {
       first = '(';
       last = ')';

@@ -57,10 +57,8 @@ static inline bool look(uint32_t* dear, const uint8_t* byte, size_t size, bool a
       break;
     }
   }
-  if (byte < end && (*byte & 0xf0) == 0x40)
-    wide = *byte++ & 8;
-  if (byte == end)
-    return false;
+  if (byte < end && (*byte & 0xf0) == 0x40) wide = *byte++ & 8;
+  if (byte == end) return false;
   /* An exchange with memory locks without the prefix. */
   if (lock || ((*byte == 0x86 || *byte == 0x87) && byte + 1 < end && byte[1] < 0xc0))
     dear[LOCKED]++;

@@ -19,9 +19,7 @@ constexpr useconds_t kLookEachUs = 5000;
 char text[1 << 16];
 
 // Reads what fits of an open file, from its start. Returns how many bytes, or -1.
-ssize_t read_whole(int fd, char* to, size_t room) {
-  return fd < 0 ? 0 : pread(fd, to, room, 0);
-}
+ssize_t read_whole(int fd, char* to, size_t room) { return fd < 0 ? 0 : pread(fd, to, room, 0); }
 
 // Returns how many sectors a disk has read and written, of its statistics in sysfs, or -1.
 long long sectors_of(int fd) {
@@ -29,8 +27,7 @@ long long sectors_of(int fd) {
   long long reads = 0;
   long long writes = 0;
 
-  if (len <= 0)
-    return -1;
+  if (len <= 0) return -1;
   text[len] = '\0';
   return sscanf(text, "%*s %*s %lld %*s %*s %*s %lld", &reads, &writes) == 2 ? reads + writes : -1;
 }
@@ -72,13 +69,10 @@ int main(int argc, char** argv) {
     perror(argv[2]);
     return 1;
   }
-  if (until)
-    return count_sectors(fd, atoll(argv[3]));
-  if (which == "begin")
-    rdma::perf::mark_begin();
+  if (until) return count_sectors(fd, atoll(argv[3]));
+  if (which == "begin") rdma::perf::mark_begin();
   len = read_whole(fd, text, sizeof(text));
-  if (which == "end")
-    rdma::perf::mark_end();
+  if (which == "end") rdma::perf::mark_end();
   if (len < 0 || fwrite(text, 1, len, stdout) != static_cast<size_t>(len)) {
     perror("mark");
     return 1;

@@ -98,8 +98,7 @@ void receive_all(Transport& transport, const Settings& settings) {
   transport.keep_news();
   for (std::uint64_t seen = 0; seen < settings.count; seen = transport.received()) {
     transport.await_received(seen + 1);
-    for (const unsigned connection : transport.news())
-      in.grant(connection);
+    for (const unsigned connection : transport.news()) in.grant(connection);
   }
 }
 
@@ -132,27 +131,22 @@ void both(Transport& transport, const Settings& settings) {
            (!streams || transport.received() >= settings.count);
   };
   while (!over()) {
-    while (sent < settings.count && out.ready(0))
-      out.send(0, ++sent == settings.count);
+    while (sent < settings.count && out.ready(0)) out.send(0, ++sent == settings.count);
     in.grant(0);
     if (!told && may_tell()) {
       told = true;
-      if (!streams)
-        transport.notify(0);
+      if (!streams) transport.notify(0);
     }
-    if (!over() && (sent == settings.count || !out.ready(0)))
-      transport.progress(Until::kAny, true);
+    if (!over() && (sent == settings.count || !out.ready(0))) transport.progress(Until::kAny, true);
   }
 }
 
 void to_and_fro(Transport& transport, const Settings& settings, bool first) {
   for (unsigned i = 1; i <= settings.count; i++) {
-    if (!first)
-      transport.await_received(i);
+    if (!first) transport.await_received(i);
     transport.await_room(0);
     transport.post(0, Operation::kSend, 0, settings.size);
-    if (first)
-      transport.await_received(i);
+    if (first) transport.await_received(i);
   }
 }
 
@@ -191,8 +185,7 @@ std::pair<Usage, Usage> measure(const Client& client) {
     }
     mark_end();
     mine = watch.stop();
-    if (one_sided(settings) && settings.pattern == "oneway")
-      transport.notify(0);
+    if (one_sided(settings) && settings.pattern == "oneway") transport.notify(0);
   });
   return {mine, theirs};
 }

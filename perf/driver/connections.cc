@@ -17,8 +17,7 @@ void in_turn(Transport& transport, const Settings& settings, bool first, Samples
   for (unsigned i = 0; i < settings.count; i++) {
     const unsigned connection = i % settings.connections;
     const Clock::time_point begin = Clock::now();
-    if (!first)
-      transport.await_received(connection, ++seen[connection]);
+    if (!first) transport.await_received(connection, ++seen[connection]);
     transport.await_room(connection);
     transport.post(connection, Operation::kSend, 0, settings.size);
     if (first) {
@@ -41,8 +40,7 @@ void connections_server(const Server& server) {
 
 void connections_client(Client& client) {
   Settings& settings = client.settings;
-  if (settings.many.empty())
-    settings.many = {1, 2, 4, 8, 16, 32, 64, 128, 256};
+  if (settings.many.empty()) settings.many = {1, 2, 4, 8, 16, 32, 64, 128, 256};
   const std::string only = settings.pattern;
   settings.operation = Operation::kSend;
   settings.depth = std::min(settings.depth, kQueue);

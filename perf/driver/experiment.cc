@@ -43,9 +43,7 @@ const std::vector<Experiment>& experiments() {
   return all;
 }
 
-Control::Control(Descriptor socket) : socket_(std::move(socket)) {
-  no_delay(socket_);
-}
+Control::Control(Descriptor socket) : socket_(std::move(socket)) { no_delay(socket_); }
 
 Control Control::connect(const std::string& address, std::uint16_t port) {
   constexpr int kAttempts = 100;
@@ -53,8 +51,7 @@ Control Control::connect(const std::string& address, std::uint16_t port) {
     try {
       return Control(connect_to({address, port}));
     } catch (const Failure&) {
-      if (attempt == kAttempts)
-        throw;
+      if (attempt == kAttempts) throw;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
@@ -69,8 +66,7 @@ void Control::send(const std::string& line) const {
 std::string Control::receive() const {
   std::string line;
   for (char byte = 0; recv(socket_.number(), &byte, 1, 0) == 1; line += byte) {
-    if (byte == '\n')
-      return line;
+    if (byte == '\n') return line;
   }
   return {};
 }
@@ -92,8 +88,7 @@ namespace {
 // Clients that shall begin at once, and end at once, all wait here: they have nothing left to set
 // up, and none takes anything down while others are measured.
 void await_others(const std::string& fifo) {
-  if (!fifo.empty() && !Descriptor(open(fifo.c_str(), O_RDONLY | O_CLOEXEC)))
-    fail_errno(fifo);
+  if (!fifo.empty() && !Descriptor(open(fifo.c_str(), O_RDONLY | O_CLOEXEC))) fail_errno(fifo);
 }
 
 }  // namespace
@@ -128,8 +123,7 @@ void serve_case(const Server& server, const std::function<void(Transport&)>& ser
 Record result_of(const Settings& settings) {
   Record result;
   result.add("experiment", settings.experiment);
-  if (!settings.pattern.empty())
-    result.add("pattern", settings.pattern);
+  if (!settings.pattern.empty()) result.add("pattern", settings.pattern);
   return result.add("carrier", to_string(settings.carrier))
       .add("mode", to_string(settings.mode))
       .add("op", settings.carrier == Carrier::kTcp ? "stream" : to_string(settings.operation))

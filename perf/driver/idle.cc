@@ -20,8 +20,7 @@ double queue_bytes() {
   std::ifstream maps("/proc/self/maps");
   double bytes = 0;
   for (std::string line; std::getline(maps, line);) {
-    if (line.find("uverbs") == std::string::npos)
-      continue;
+    if (line.find("uverbs") == std::string::npos) continue;
     const std::size_t dash = line.find('-');
     bytes += static_cast<double>(std::stoull(line.substr(dash + 1), nullptr, 16) -
                                  std::stoull(line.substr(0, dash), nullptr, 16));
@@ -61,8 +60,7 @@ std::map<std::string, double> slabs() {
     double number = 0;
     words >> name >> skip >> skip >> skip >> skip >> pages >> skip >> skip >> skip >> skip >>
         skip >> skip >> skip >> skip >> number;
-    if (words)
-      found[name] = number * pages * kPage;
+    if (words) found[name] = number * pages * kPage;
   }
   return found;
 }
@@ -73,16 +71,14 @@ void idle_server(const Server& server) {
   const double before = queue_bytes();
   serve_case(server, [&](Transport& transport) {
     server.control.send("queues " + std::to_string(queue_bytes() - before));
-    for (unsigned i = 0; i < server.settings.connections; i++)
-      transport.await_received(i, 1);
+    for (unsigned i = 0; i < server.settings.connections; i++) transport.await_received(i, 1);
     server.control.send("all");
   });
 }
 
 void idle_client(Client& client) {
   Settings& settings = client.settings;
-  if (settings.many.empty())
-    settings.many = {5000};
+  if (settings.many.empty()) settings.many = {5000};
   settings.depth = 1;
   settings.size = 64;
   for (const unsigned connections : settings.many) {
@@ -104,8 +100,7 @@ void idle_client(Client& client) {
         const auto old = slabs_before.find(name);
         const double each = (bytes - (old == slabs_before.end() ? 0 : old->second)) / ends;
         constexpr double kWorthTelling = 100;
-        if (each >= kWorthTelling)
-          result.add("slab_" + name + "_bytes_each", each);
+        if (each >= kWorthTelling) result.add("slab_" + name + "_bytes_each", each);
       }
       for (unsigned i = 0; i < connections; i++)
         transport.post(i, Operation::kSend, 0, settings.size, true);

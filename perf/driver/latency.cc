@@ -74,8 +74,7 @@ void latency_client(Client& client) {
     Samples samples(settings.count);
     run_case(client, [&](Transport& transport) {
       for (unsigned round = 1; round <= kWarmUp + settings.count; round++) {
-        if (round == kWarmUp + 1)
-          mark_begin();
+        if (round == kWarmUp + 1) mark_begin();
         const Clock::time_point begin = Clock::now();
         if (reads(settings)) {
           transport.post(0, Operation::kRead, 0, size);
@@ -84,12 +83,10 @@ void latency_client(Client& client) {
           ping(transport, settings, round);
           await_ping(transport, settings, round);
         }
-        if (round > kWarmUp)
-          samples.add(Clock::now() - begin);
+        if (round > kWarmUp) samples.add(Clock::now() - begin);
       }
       mark_end();
-      if (reads(settings))
-        transport.notify(0);
+      if (reads(settings)) transport.notify(0);
     });
     // A read is a round trip of its own.
     const double trips = reads(settings) ? 1 : 2;

@@ -41,8 +41,7 @@ void logp_client(Client& client) {
         const Clock::time_point waiting = Clock::now();
         transport.await_received(round);
         const Clock::time_point done = Clock::now();
-        if (round <= kWarmUp)
-          continue;
+        if (round <= kWarmUp) continue;
         send.add(posted - begin);
         if (late)
           receive.add(done - waiting);

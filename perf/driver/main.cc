@@ -46,8 +46,7 @@ settings:
 
 const Experiment& find(const std::string& name) {
   for (const Experiment& experiment : experiments()) {
-    if (name == experiment.name)
-      return experiment;
+    if (name == experiment.name) return experiment;
   }
   throw Failure("there is no experiment '" + name + "'; weft-perf --help lists them");
 }
@@ -57,8 +56,7 @@ void serve(const std::string& address) {
   const Control control(accept_from(listener({address, kPort}, 1)));
   for (;;) {
     const std::string line = control.receive();
-    if (line.empty())
-      return;
+    if (line.empty()) return;
     require(line.starts_with("case "), "the client said '" + line + "'");
     const Settings settings = Settings::parse(line.substr(5));
     find(settings.experiment).server({settings, control, control.local_host()});
@@ -80,8 +78,7 @@ int run(const std::vector<std::string>& words) {
   }
   const Experiment& experiment = find(words[2]);
   Settings settings;
-  for (std::size_t i = 3; i < words.size(); i++)
-    settings.set(words[i]);
+  for (std::size_t i = 3; i < words.size(); i++) settings.set(words[i]);
   settings.experiment = experiment.name;
   settings.sizes = settings.sizes.empty() ? experiment.sizes : settings.sizes;
   settings.count = settings.count > 0 ? settings.count : experiment.count;

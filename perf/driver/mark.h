@@ -13,18 +13,10 @@ namespace rdma::perf {
 #define MARK(character)
 #endif
 
-inline void mark_begin() {
-  MARK("<");
-}
-inline void mark_end() {
-  MARK(">");
-}
-inline void mark_server_begin() {
-  MARK("(");
-}
-inline void mark_server_end() {
-  MARK(")");
-}
+inline void mark_begin() { MARK("<"); }
+inline void mark_end() { MARK(">"); }
+inline void mark_server_begin() { MARK("("); }
+inline void mark_server_end() { MARK(")"); }
 
 #undef MARK
 

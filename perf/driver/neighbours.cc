@@ -53,15 +53,13 @@ void keep_writing(const Member& member, const Memory& memory, const ibv_mr& mr) 
   work.aim(member.place.address, member.place.rkey);
   for (;;) {
     require_zero(ibv_req_notify_cq(member.cq.get(), 0), "ibv_req_notify_cq");
-    if (post(member.id->qp, work) != 0)
-      return;
+    if (post(member.id->qp, work) != 0) return;
     ibv_wc done{};
     while (ibv_poll_cq(member.cq.get(), 1, &done) == 0) {
       await_event(member.cq.get(), kForever);
       require_zero(ibv_req_notify_cq(member.cq.get(), 0), "ibv_req_notify_cq");
     }
-    if (done.status != IBV_WC_SUCCESS)
-      return;
+    if (done.status != IBV_WC_SUCCESS) return;
   }
 }
 
@@ -71,10 +69,8 @@ rdma_cm_id* await_event(const Channel& channel, rdma_cm_event_type type,
                         std::deque<Identifier>& requests) {
   for (;;) {
     const Event event = *next_event(channel.get(), Deadline(kForever));
-    if (event.type == type)
-      return event.id;
-    if (event.type != RDMA_CM_EVENT_CONNECT_REQUEST)
-      throw event.instead_of(type);
+    if (event.type == type) return event.id;
+    if (event.type != RDMA_CM_EVENT_CONNECT_REQUEST) throw event.instead_of(type);
     requests.emplace_back(event.id);
   }
 }
@@ -116,8 +112,7 @@ void neighbours_client(Client& client) {
   Samples destroy(settings.count);
   for (unsigned i = 0; i < settings.count; i++) {
     // Tells the script to disturb the neighbours now.
-    if (i == settings.count / kLead)
-      std::cout << "begun" << std::endl;
+    if (i == settings.count / kLead) std::cout << "begun" << std::endl;
     const Identifier id = make_identifier(channel.get());
     resolve(id.get(), {client.address, port}, kResolving);
     common.give_queue_pair(id.get());
@@ -209,8 +204,7 @@ void flood_client(Client& client) {
     const linger reset{.l_onoff = 1, .l_linger = 0};
     setsockopt(socket.number(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
     const int ret = ::connect(socket.number(), name.get(), name.length);
-    if (ret != 0 && errno != EINPROGRESS)
-      fail_errno("connect");
+    if (ret != 0 && errno != EINPROGRESS) fail_errno("connect");
     open[i % kOpen] = std::move(socket);
     next += gap;
     std::this_thread::sleep_until(next);

@@ -74,8 +74,7 @@ void overlap_client(Client& client) {
       const auto target = std::chrono::duration_cast<Clock::duration>(
           std::chrono::duration<double, std::micro>(communication.median()));
       const std::uint64_t steps = calibrate(target);
-      for (unsigned i = 0; i < settings.count; i++)
-        computing.time([&] { compute(steps); });
+      for (unsigned i = 0; i < settings.count; i++) computing.time([&] { compute(steps); });
       for (unsigned i = 0; i < settings.count; i++)
         together.time([&] { exchange(transport, settings, steps, &round); });
     });

@@ -27,8 +27,7 @@ void registration_client(Client& client) {
       ibv_mr* mr = nullptr;
       registering.time(
           [&] { mr = ibv_reg_mr(pd.get(), from.bytes(), size, IBV_ACCESS_LOCAL_WRITE); });
-      if (mr == nullptr)
-        fail_errno("ibv_reg_mr");
+      if (mr == nullptr) fail_errno("ibv_reg_mr");
       releasing.time([&] { ibv_dereg_mr(mr); });
       copying.time([&] {
         std::memcpy(to.bytes(), from.bytes(), size);

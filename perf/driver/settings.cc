@@ -55,8 +55,7 @@ template <typename Number>
 Number read_list(std::vector<Number>& values, const std::string& text, const std::string& name) {
   values.clear();
   std::istringstream stream(text);
-  for (std::string item; std::getline(stream, item, ',');)
-    read(values.emplace_back(), item, name);
+  for (std::string item; std::getline(stream, item, ',');) read(values.emplace_back(), item, name);
   require(!values.empty(), name + " takes at least one number");
   return values.front();
 }
@@ -101,8 +100,7 @@ std::string Settings::line() const {
 Settings Settings::parse(const std::string& line) {
   Settings settings;
   std::istringstream stream(line);
-  for (std::string word; stream >> word;)
-    settings.set(word);
+  for (std::string word; stream >> word;) settings.set(word);
   constexpr std::size_t kMaxArena = 1U << 30;
   constexpr unsigned kMaxDepth = 4096;
   constexpr unsigned kMaxConnections = 16384;

@@ -10,8 +10,7 @@ namespace {
 void connect_plainly(const std::string& address, std::uint16_t port) {
   const Descriptor socket = connect_to({address, port});
   char byte = 0;
-  if (recv(socket.number(), &byte, 1, 0) != 1)
-    fail_errno("connect");
+  if (recv(socket.number(), &byte, 1, 0) != 1) fail_errno("connect");
 }
 
 }  // namespace
@@ -22,14 +21,12 @@ void setup_server(const Server& server) {
     const Descriptor listening = listener({server.address, 0}, 16);
     server.tell_port(local_address(listening).port);
     for (unsigned i = 0; i < settings.count; i++) {
-      if (send(accept_from(listening).number(), "", 1, MSG_NOSIGNAL) != 1)
-        fail_errno("send");
+      if (send(accept_from(listening).number(), "", 1, MSG_NOSIGNAL) != 1) fail_errno("send");
     }
   } else {
     const std::unique_ptr<Listener> listening = make_listener(settings, server.address);
     server.tell_port(listening->port());
-    for (unsigned i = 0; i < settings.count; i++)
-      listening->accept(settings);
+    for (unsigned i = 0; i < settings.count; i++) listening->accept(settings);
   }
   server.control.expect("end");
   server.control.send("usage " + Stopwatch().stop().line());
@@ -56,8 +53,7 @@ void setup_client(Client& client) {
     }
     client.control.send("end");
     client.control.expect("usage");
-    if (carrier == Carrier::kTcp)
-      tcp = samples.median();
+    if (carrier == Carrier::kTcp) tcp = samples.median();
     result_of(settings)
         .add("median_us", samples.median())
         .add("p99_us", samples.quantile(0.99))

@@ -42,8 +42,7 @@ class TcpTransport final : public Transport {
     pipes_[connection].unsent += bytes;
     posted(connection);
     // What is kept back goes with a later message, or when the program waits.
-    if (!told && pipes_[connection].unsent < gather_ * message_ && gather_ > 1)
-      return;
+    if (!told && pipes_[connection].unsent < gather_ * message_ && gather_ > 1) return;
     while (pipes_[connection].unsent > 0 && push(connection, false)) {
     }
   }
@@ -61,23 +60,20 @@ class TcpTransport final : public Transport {
         (until == Until::kSent || (until == Until::kReceived && outstanding() == 0))) {
       const bool block = wait && !polls();
       const bool moved = until == Until::kSent ? push(0, block) : pull(0, block);
-      if (!moved && wait)
-        nothing_came();
+      if (!moved && wait) nothing_came();
       return;
     }
     std::array<epoll_event, 64> events{};
     const int ready = epoll_wait(epoll_.number(), events.data(), static_cast<int>(events.size()),
                                  wait && !polls() ? -1 : 0);
-    if (ready == 0 && wait)
-      nothing_came();
+    if (ready == 0 && wait) nothing_came();
     for (int i = 0; i < ready; i++) {
       const epoll_event& event = events[static_cast<std::size_t>(i)];
       if ((event.events & EPOLLOUT) != 0) {
         while (push(event.data.u32, false)) {
         }
       }
-      if ((event.events & ~EPOLLOUT) != 0)
-        pull(event.data.u32, false);
+      if ((event.events & ~EPOLLOUT) != 0) pull(event.data.u32, false);
     }
   }
 
@@ -94,8 +90,7 @@ class TcpTransport final : public Transport {
   // Both return whether anything moved.
   bool push(unsigned connection, bool wait) {
     Pipe& pipe = pipes_[connection];
-    if (pipe.unsent == 0)
-      return false;
+    if (pipe.unsent == 0) return false;
     // Messages posted at one place are sent one by one, or several in a call if the settings say
     // so.
     const auto messages = [this](std::size_t bytes) { return (bytes + message_ - 1) / message_; };
@@ -122,8 +117,7 @@ class TcpTransport final : public Transport {
     }
     pipe.unsent -= static_cast<std::size_t>(sent);
     gone(connection, static_cast<unsigned>(before - messages(pipe.unsent)));
-    if (pipe.unsent == 0 && pipe.watched)
-      watch(connection, false);
+    if (pipe.unsent == 0 && pipe.watched) watch(connection, false);
     return true;
   }
 
@@ -132,15 +126,13 @@ class TcpTransport final : public Transport {
     unsigned char* to = memory_.bytes() + arrivals_;
     const ssize_t got = recv(sockets_[connection].number(), to + pipe.got,
                              gather_ * message_ - pipe.got, wait ? 0 : MSG_DONTWAIT);
-    if (got < 0 && errno == EAGAIN)
-      return false;
+    if (got < 0 && errno == EAGAIN) return false;
     if (got <= 0) {
       require(got < 0, "the peer closed a connection");
       fail_errno("recv");
     }
     pipe.got += static_cast<std::size_t>(got);
-    for (; pipe.got >= message_; pipe.got -= message_)
-      arrived(connection);
+    for (; pipe.got >= message_; pipe.got -= message_) arrived(connection);
     return true;
   }
 
@@ -175,8 +167,7 @@ class TcpListener final : public Listener {
 
   std::unique_ptr<Transport> accept(const Settings& settings) override {
     std::vector<Descriptor> sockets(settings.connections);
-    for (Descriptor& socket : sockets)
-      socket = accept_from(socket_);
+    for (Descriptor& socket : sockets) socket = accept_from(socket_);
     return std::make_unique<TcpTransport>(settings, std::move(sockets));
   }
 
@@ -193,8 +184,7 @@ std::unique_ptr<Listener> listen_tcp(const Settings& settings, const std::string
 std::unique_ptr<Transport> connect_tcp(const Settings& settings, const std::string& address,
                                        std::uint16_t port) {
   std::vector<Descriptor> sockets(settings.connections);
-  for (Descriptor& socket : sockets)
-    socket = connect_to({address, port});
+  for (Descriptor& socket : sockets) socket = connect_to({address, port});
   return std::make_unique<TcpTransport>(settings, std::move(sockets));
 }
 

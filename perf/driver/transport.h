@@ -68,24 +68,19 @@ class Transport {
   virtual unsigned char* bytes() const = 0;
 
   void await_sent(unsigned at_most) {
-    while (outstanding_ > at_most)
-      progress(Until::kSent, true);
+    while (outstanding_ > at_most) progress(Until::kSent, true);
   }
   void await_room(unsigned connection) {
-    while (lines_[connection].outstanding >= depth_)
-      progress(Until::kSent, true);
+    while (lines_[connection].outstanding >= depth_) progress(Until::kSent, true);
   }
   void await_received(std::uint64_t total) {
-    while (received_ < total)
-      progress(Until::kReceived, true);
+    while (received_ < total) progress(Until::kReceived, true);
   }
   void await_notices(unsigned connection, std::uint64_t total) {
-    while (lines_[connection].notices < total)
-      progress(Until::kReceived, true);
+    while (lines_[connection].notices < total) progress(Until::kReceived, true);
   }
   void await_received(unsigned connection, std::uint64_t total) {
-    while (lines_[connection].received < total)
-      progress(Until::kReceived, true);
+    while (lines_[connection].received < total) progress(Until::kReceived, true);
   }
 
  protected:
@@ -95,8 +90,7 @@ class Transport {
   bool polls() const { return mode_ != Mode::kEvent; }
   // A side that polls has found nothing.
   void nothing_came() const {
-    if (mode_ == Mode::kYield)
-      sched_yield();
+    if (mode_ == Mode::kYield) sched_yield();
   }
 
   void posted(unsigned connection) {
@@ -110,8 +104,7 @@ class Transport {
   void arrived(unsigned connection) {
     lines_[connection].received++;
     received_++;
-    if (keeps_news_)
-      news_.push_back(connection);
+    if (keeps_news_) news_.push_back(connection);
   }
   void noticed(unsigned connection) { lines_[connection].notices++; }
 

@@ -51,8 +51,7 @@ class Samples {
   }
   // The value that this share of the samples does not exceed, in microseconds.
   double quantile(double share) {
-    if (micros_.empty())
-      return 0;
+    if (micros_.empty()) return 0;
     std::sort(micros_.begin(), micros_.end());
     const auto last = static_cast<double>(micros_.size() - 1);
     return micros_[static_cast<std::size_t>(std::lround(share * last))];

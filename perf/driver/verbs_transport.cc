@@ -72,8 +72,7 @@ class VerbsTransport final : public Transport {
     attr.attr_mask = IBV_CQ_ATTR_MODERATE;
     attr.moderate = {.cq_count = static_cast<std::uint16_t>(batch), .cq_period = kMicroseconds};
     const int error = batch > 1 ? ibv_modify_cq(cq_.get(), &attr) : 0;
-    if (error != EOPNOTSUPP)
-      require_zero(error, "ibv_modify_cq");
+    if (error != EOPNOTSUPP) require_zero(error, "ibv_modify_cq");
   }
 
   // Takes a connected identifier over.
@@ -103,8 +102,7 @@ class VerbsTransport final : public Transport {
       work.wr.rdma.remote_addr = line.remote.address + memory_.size() / 2 + offset;
       work.wr.rdma.rkey = line.remote.rkey;
     }
-    if (operation != Operation::kRead && bytes <= inline_bytes_)
-      work.send_flags |= IBV_SEND_INLINE;
+    if (operation != Operation::kRead && bytes <= inline_bytes_) work.send_flags |= IBV_SEND_INLINE;
     posted(connection);
     line.unsignaled++;
     if (line.unsignaled >= signal_every_ || told) {
@@ -121,16 +119,14 @@ class VerbsTransport final : public Transport {
   bool needs_credits() const override { return true; }
 
   void progress(Until /*until*/, bool wait) override {
-    if (reap() > 0 || !wait)
-      return;
+    if (reap() > 0 || !wait) return;
     if (polls()) {
       nothing_came();
       return;
     }
     require_zero(ibv_req_notify_cq(cq_.get(), 0), "ibv_req_notify_cq");
     // Completions from before the arming raise no event.
-    if (reap() > 0)
-      return;
+    if (reap() > 0) return;
     ibv_cq* cq = nullptr;
     void* context = nullptr;
     must(ibv_get_cq_event(events_.get(), &cq, &context), "ibv_get_cq_event");
@@ -169,8 +165,7 @@ class VerbsTransport final : public Transport {
       const ibv_wc& done = completions_[static_cast<std::size_t>(i)];
       const auto connection = static_cast<unsigned>(done.wr_id & ~0U >> 1);
       const bool receive = (done.wr_id & kReceive) != 0;
-      if (done.status != IBV_WC_SUCCESS)
-        fail_completion(done, receive, connection);
+      if (done.status != IBV_WC_SUCCESS) fail_completion(done, receive, connection);
       if (!receive) {
         gone(connection, static_cast<unsigned>(done.wr_id >> kMessagesShift));
         continue;
@@ -258,8 +253,7 @@ std::unique_ptr<Transport> connect_verbs(const Settings& settings, const std::st
   for (unsigned i = 0; i < settings.connections; i++) {
     Identifier id = make_identifier(channel.get());
     resolve(id.get(), {address, port}, std::chrono::seconds(10));
-    if (transport == nullptr)
-      transport = std::make_unique<VerbsTransport>(settings, id->verbs);
+    if (transport == nullptr) transport = std::make_unique<VerbsTransport>(settings, id->verbs);
     rdma_conn_param param = transport->equip(id.get());
     must(rdma_connect(id.get(), &param), "rdma_connect");
     transport->adopt(std::move(id),

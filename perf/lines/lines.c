@@ -113,8 +113,7 @@ static GByteArray* value;
 static void* zeroed(size_t n, size_t size) {
   void* memory = calloc(n, size);
 
-  if (!memory)
-    abort();
+  if (!memory) abort();
   return memory;
 }
 
@@ -127,10 +126,8 @@ static void make(struct cache* cache, unsigned int bytes, unsigned int ways) {
 static struct line* line_of(uint64_t number) {
   uint64_t page = number / PAGE;
 
-  if (page >= n_pages)
-    abort();
-  if (!pages[page])
-    pages[page] = zeroed(PAGE, sizeof(**pages));
+  if (page >= n_pages) abort();
+  if (!pages[page]) pages[page] = zeroed(PAGE, sizeof(**pages));
   return &pages[page][number % PAGE];
 }
 
@@ -144,8 +141,7 @@ static bool touch(struct cache* cache, uint64_t number, uint64_t* lost) {
   unsigned int way = 0;
   bool there;
 
-  while (way < cache->ways - 1 && set[way] != tag)
-    way++;
+  while (way < cache->ways - 1 && set[way] != tag) way++;
   there = set[way] == tag;
   *lost = there ? 0 : set[way];
   memmove(set + 1, set, way * sizeof(*set));
@@ -157,8 +153,7 @@ static bool touch(struct cache* cache, uint64_t number, uint64_t* lost) {
 static bool touch_third(uint64_t number) {
   uint64_t lost;
 
-  if (touch(&third, number, &lost))
-    return true;
+  if (touch(&third, number, &lost)) return true;
   if (lost && line_of(lost - 1)->dirty) {
     line_of(lost - 1)->dirty = false;
     lines_written++;
@@ -194,13 +189,11 @@ static void count_pair(struct code* from, struct code* to) {
 /* Brings a line that this processor does not hold. Returns from where. */
 static enum kind fetch(uint64_t number, struct line* line, struct code* code) {
   if (line->changed) {
-    if (line->writer)
-      count_pair(line->writer, code);
+    if (line->writer) count_pair(line->writer, code);
     write_back(number, line);
     return MOVED;
   }
-  if (touch_third(number))
-    return THIRD;
+  if (touch_third(number)) return THIRD;
   lines_read++;
   return MEMORY;
 }
@@ -221,17 +214,14 @@ static void access_line(struct cpu* mine, uint64_t number, bool store, struct co
       /* Unless another has taken it meanwhile. */
       if (old->holders & me) {
         old->holders &= ~me;
-        if (old->changed)
-          write_back(lost - 1, old);
+        if (old->changed) write_back(lost - 1, old);
       }
     }
     line->holders |= me;
     mine->kinds[code->bulk][kind]++;
   }
-  if (!store)
-    return;
-  if (line->holders != me)
-    mine->kinds[code->bulk][TAKEN]++;
+  if (!store) return;
+  if (line->holders != me) mine->kinds[code->bulk][TAKEN]++;
   line->holders = me;
   line->changed = true;
   line->writer = code;
@@ -247,8 +237,7 @@ static void find_registers(void) {
     else if (!strcmp(each[i].name, "k_gs_base"))
       kernel_gs_base = each[i].handle;
   value = g_byte_array_new();
-  if (!gs_base || !kernel_gs_base)
-    abort();
+  if (!gs_base || !kernel_gs_base) abort();
 }
 
 static uint64_t read_register(struct qemu_plugin_register* handle) {
@@ -268,15 +257,11 @@ static struct cpu* which(void) {
   uint64_t base;
   unsigned int i = 0;
 
-  if (!gs_base)
-    find_registers();
+  if (!gs_base) find_registers();
   base = read_register(gs_base);
-  if (!(base >> 63))
-    base = read_register(kernel_gs_base);
-  while (i < CPUS && bases[i] && bases[i] != base)
-    i++;
-  if (i == CPUS)
-    abort();
+  if (!(base >> 63)) base = read_register(kernel_gs_base);
+  while (i < CPUS && bases[i] && bases[i] != base) i++;
+  if (i == CPUS) abort();
   bases[i] = base;
   return &cpus[i];
 }
@@ -286,11 +271,9 @@ static void accessed(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t addr
   struct code* code = data;
   uint64_t begin, end;
 
-  if (!counting)
-    return;
+  if (!counting) return;
   where = qemu_plugin_get_hwaddr(info, address);
-  if (!where || qemu_plugin_hwaddr_is_io(where))
-    return;
+  if (!where || qemu_plugin_hwaddr_is_io(where)) return;
   begin = qemu_plugin_hwaddr_phys_addr(where);
   end = begin + (1u << qemu_plugin_mem_size_shift(info)) - 1;
   now->accesses++;
@@ -302,26 +285,21 @@ static void accessed(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t addr
 static void runs(unsigned int cpu, void* data) {
   struct block* block = data;
 
-  if (!counting)
-    return;
+  if (!counting) return;
   now = which();
   block->runs++;
   now->instructions += block->instructions;
-  for (int kind = 0; kind < DEAR; kind++)
-    now->dear[kind] += block->dear[kind];
+  for (int kind = 0; kind < DEAR; kind++) now->dear[kind] += block->dear[kind];
   now->turn += block->instructions;
-  if (now->turn < turn)
-    return;
+  if (now->turn < turn) return;
   now->turn = 0;
   /* A time that is over moves no clock, and QEMU leaves the processor to see to it. */
   qemu_plugin_update_ns(clock_handle, 0);
 }
 
 static void begin(unsigned int cpu, void* data) {
-  if (begun++ % programs)
-    return;
-  for (struct block* block = blocks; block; block = block->next)
-    block->runs = 0;
+  if (begun++ % programs) return;
+  for (struct block* block = blocks; block; block = block->next) block->runs = 0;
   for (unsigned int i = 0; i < CPUS; i++)
     cpus[i] = (struct cpu){.first = cpus[i].first, .second = cpus[i].second};
   memset(pairs, 0, sizeof(pairs));
@@ -333,8 +311,7 @@ static void begin(unsigned int cpu, void* data) {
 static void write_cpu(FILE* file, const struct cpu* each) {
   fprintf(file, "cpu %d %" PRIu64 " %" PRIu64, (int)(each - cpus), each->accesses,
           each->instructions);
-  for (unsigned int i = 0; i < DEAR; i++)
-    fprintf(file, " %" PRIu64, each->dear[i]);
+  for (unsigned int i = 0; i < DEAR; i++) fprintf(file, " %" PRIu64, each->dear[i]);
   for (unsigned int i = 0; i < 2 * KINDS; i++)
     fprintf(file, " %" PRIu64, each->kinds[i / KINDS][i % KINDS]);
   fputc('\n', file);
@@ -343,8 +320,7 @@ static void write_cpu(FILE* file, const struct cpu* each) {
 static void end(unsigned int cpu, void* data) {
   FILE* file;
 
-  if (++ended % programs)
-    return;
+  if (++ended % programs) return;
   counting = false;
   file = fopen(out, "w");
   if (!file) {
@@ -352,8 +328,7 @@ static void end(unsigned int cpu, void* data) {
     return;
   }
   for (struct cpu* each = cpus; each < cpus + CPUS; each++)
-    if (each->instructions)
-      write_cpu(file, each);
+    if (each->instructions) write_cpu(file, each);
   for (struct block* block = blocks; block; block = block->next)
     if (block->runs)
       fprintf(file, "block %" PRIx64 " %" PRIu64 " %u\n", block->address, block->runs,

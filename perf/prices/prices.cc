@@ -51,8 +51,7 @@ template <typename Operation>
 double best_each_ns(int rounds, int n, Operation operation) {
   return best_ns(rounds,
                  [&] {
-                   for (int i = 0; i < n; i++)
-                     operation();
+                   for (int i = 0; i < n; i++) operation();
                  }) /
          n;
 }
@@ -169,8 +168,7 @@ double string_ns(const std::vector<BytePrice>& of) {
   double price = 0;
   for (const BytePrice& bytes : of) {
     const bool copies = bytes.what == "copied_b";
-    if (!copies && bytes.what != "cleared")
-      continue;
+    if (!copies && bytes.what != "cleared") continue;
     const double took = best_each_ns(kRounds, kTimes, [&] {
       (copies ? copy_bytes : clear)(memory.data(), memory.data() + kShort, kShort);
     });
@@ -192,8 +190,7 @@ std::vector<int> processors() {
   std::vector<int> found;
   sched_getaffinity(0, sizeof(set), &set);
   for (int i = 0; i < CPU_SETSIZE; i++) {
-    if (CPU_ISSET(i, &set))
-      found.push_back(i);
+    if (CPU_ISSET(i, &set)) found.push_back(i);
   }
   return found;
 }
@@ -216,8 +213,7 @@ double half_exchange(const Sides& sides, int here, int there) {
   stay_on(here);
   std::thread other([&] {
     stay_on(there);
-    for (int i = 0; i < kRounds * kExchanges; i++)
-      sides.second();
+    for (int i = 0; i < kRounds * kExchanges; i++) sides.second();
   });
   const double took = best_each_ns(kRounds, kExchanges, sides.first);
   other.join();
@@ -259,8 +255,7 @@ class Ends {
     Ends made;
     for (std::size_t i = 0; i < 2; i++) {
       std::array<int, 2> both{};
-      if (pipe2(both.data(), O_CLOEXEC) != 0)
-        fail_errno("pipe2");
+      if (pipe2(both.data(), O_CLOEXEC) != 0) fail_errno("pipe2");
       made.kept_.emplace_back(both[0]);
       made.kept_.emplace_back(both[1]);
       made.from_[1 - i] = both[0];
@@ -331,12 +326,10 @@ void messages(int rounds) {
   const Sides sides = tcp.sides();
   stay_on(processors()[0]);
   std::thread other([&] {
-    for (int i = 0; i < 2 * rounds; i++)
-      sides.second();
+    for (int i = 0; i < 2 * rounds; i++) sides.second();
   });
   for (int i = 0; i < 2 * rounds; i++) {
-    if (i == rounds)
-      perf::mark_begin();
+    if (i == rounds) perf::mark_begin();
     sides.first();
   }
   perf::mark_end();

@@ -21,8 +21,7 @@ class Table {
   // Has `ops` lead to the copy, with `ours` in the place of `member`.
   template <typename Function>
   void take(Ops*& ops, Function Ops::*member, Function ours) {
-    if (ops == &copy_)
-      return;
+    if (ops == &copy_) return;
     provider_ = ops;
     copy_ = *ops;
     copy_.*member = ours;
@@ -41,22 +40,19 @@ Table<fi_ops_cq> queues;
 
 ssize_t read_or_yield(fid_cq* queue, void* into, size_t count) {
   const ssize_t read = queues.provider().read(queue, into, count);
-  if (read == -FI_EAGAIN)
-    sched_yield();
+  if (read == -FI_EAGAIN) sched_yield();
   return read;
 }
 
 int open_queue(fid_domain* domain, fi_cq_attr* attributes, fid_cq** queue, void* context) {
   const int ret = domains.provider().cq_open(domain, attributes, queue, context);
-  if (ret == 0)
-    queues.take((*queue)->ops, &fi_ops_cq::read, &read_or_yield);
+  if (ret == 0) queues.take((*queue)->ops, &fi_ops_cq::read, &read_or_yield);
   return ret;
 }
 
 int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context) {
   const int ret = fabrics.provider().domain(fabric, info, domain, context);
-  if (ret == 0)
-    domains.take((*domain)->ops, &fi_ops_domain::cq_open, &open_queue);
+  if (ret == 0) domains.take((*domain)->ops, &fi_ops_domain::cq_open, &open_queue);
   return ret;
 }
 
@@ -65,7 +61,6 @@ int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* co
 extern "C" int fi_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) {
   static const auto real = reinterpret_cast<decltype(&fi_fabric)>(dlsym(RTLD_NEXT, "fi_fabric"));
   const int ret = real == nullptr ? -FI_ENOSYS : real(attributes, fabric, context);
-  if (ret == 0)
-    fabrics.take((*fabric)->ops, &fi_ops_fabric::domain, &open_domain);
+  if (ret == 0) fabrics.take((*fabric)->ops, &fi_ops_fabric::domain, &open_domain);
   return ret;
 }

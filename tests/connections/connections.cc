@@ -57,14 +57,12 @@ uint8_t pattern(uint32_t seed, uint32_t i) {
 }
 
 void fill(std::span<uint8_t> bytes, uint32_t seed) {
-  for (uint32_t i = 0; i < bytes.size(); i++)
-    bytes[i] = pattern(seed, i);
+  for (uint32_t i = 0; i < bytes.size(); i++) bytes[i] = pattern(seed, i);
 }
 
 bool is_of(std::span<const uint8_t> bytes, uint32_t seed) {
   for (uint32_t i = 0; i < bytes.size(); i++)
-    if (bytes[i] != pattern(seed, i))
-      return false;
+    if (bytes[i] != pattern(seed, i)) return false;
   return true;
 }
 
@@ -84,8 +82,7 @@ struct Endpoint {
   bool done = false;
 
   void fail(const char* what) {
-    if (good)
-      std::fprintf(stderr, "connection %u: %s\n", seed, what);
+    if (good) std::fprintf(stderr, "connection %u: %s\n", seed, what);
     good = false;
   }
 
@@ -144,14 +141,11 @@ struct Endpoint {
       begun = true;
       rdma_disconnect(id.get());
     });
-    while (!begun)
-      std::this_thread::yield();
+    while (!begun) std::this_thread::yield();
     const auto when = Clock::now() + later;
-    do
-      std::this_thread::yield();
+    do std::this_thread::yield();
     while (Clock::now() < when);
-    if (ibv_destroy_qp(qp) != 0)
-      fail("ibv_destroy_qp failed");
+    if (ibv_destroy_qp(qp) != 0) fail("ibv_destroy_qp failed");
   }
 };
 
@@ -168,8 +162,7 @@ class Side {
   int serve(int connections) {
     const Identifier listener = marked();
     listen_at(listener.get(), where_, kBacklog);
-    while (ended_ < connections)
-      turn();
+    while (ended_ < connections) turn();
     return verdict(connections);
   }
 
@@ -193,8 +186,7 @@ class Side {
       std::printf(
           "round %d: rdma_listen() takes %.0f us at best beside %zu ports, %.0f us beside %zu\n",
           round, few * 1e6, part, many * 1e6, took.size() - part);
-      if (many < kMoreForMany * few)
-        return 0;
+      if (many < kMoreForMany * few) return 0;
     }
     return 1;
   }
@@ -208,8 +200,7 @@ class Side {
     while (ended_ < connections) {
       if (endpoints_.empty()) {
         waiting_ = 0;
-        for (int i = 0; i < at_once && ended_ + i < connections; i++)
-          start();
+        for (int i = 0; i < at_once && ended_ + i < connections; i++) start();
       }
       turn();
     }
@@ -222,8 +213,7 @@ class Side {
   int abandon(bool by_disconnect) {
     start();
     Endpoint& e = endpoints_.front();
-    while (e.mr == nullptr)
-      turn();
+    while (e.mr == nullptr) turn();
     wait_ready(channel_->fd, Deadline(kSettle));
     const auto begin = Clock::now();
     if (by_disconnect)
@@ -256,8 +246,7 @@ class Side {
       const std::chrono::duration<double> call = Clock::now() - begin;
       took.push_back(call.count());
     }
-    for (Identifier& id : ids)
-      must(rdma_destroy_id(id.release()), "rdma_destroy_id");
+    for (Identifier& id : ids) must(rdma_destroy_id(id.release()), "rdma_destroy_id");
     return took;
   }
 
@@ -295,8 +284,7 @@ class Side {
 
   // All endpoints share one device, and so one domain and one completion queue.
   void open(ibv_context* verbs) {
-    if (pd_ != nullptr)
-      return;
+    if (pd_ != nullptr) return;
     pd_ = own(ibv_alloc_pd(verbs), "ibv_alloc_pd");
     completions_ = own(ibv_create_comp_channel(verbs), "ibv_create_comp_channel");
     cq_ = own(ibv_create_cq(verbs, 16384, nullptr, completions_.get(), 0), "ibv_create_cq");
@@ -311,10 +299,8 @@ class Side {
                    endpoints_.size());
       std::exit(3);
     }
-    if (fds[1].revents != 0)
-      complete();
-    if (fds[0].revents != 0)
-      handle(*next_event(channel_.get(), Deadline(kForever)));
+    if (fds[1].revents != 0) complete();
+    if (fds[0].revents != 0) handle(*next_event(channel_.get(), Deadline(kForever)));
   }
 
   // Connects or accepts, and tells of that memory.
@@ -328,8 +314,7 @@ class Side {
 
   void handle(const Event& event) {
     rdma_cm_id* id = event.id;
-    if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST)
-      return request(id, offer_of(event));
+    if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST) return request(id, offer_of(event));
     Endpoint& e = *static_cast<Endpoint*>(id->context);
     if (event.type == RDMA_CM_EVENT_ADDR_RESOLVED) {
       must(rdma_resolve_route(id, kResolveMs), "rdma_resolve_route");
@@ -338,11 +323,9 @@ class Side {
       e.prepare(pd_.get(), cq_.get(), depths_.reads);
       must(connect_with(rdma_connect, e, 0, 0), "rdma_connect");
     } else if (event.type == RDMA_CM_EVENT_ESTABLISHED) {
-      if (at_once_ != 0)
-        established(e, offer_of(event));
+      if (at_once_ != 0) established(e, offer_of(event));
     } else if (event.type == RDMA_CM_EVENT_DISCONNECTED) {
-      if (at_once_ == 0)
-        rdma_disconnect(id);
+      if (at_once_ == 0) rdma_disconnect(id);
       end(e);
     } else {
       std::fprintf(stderr, "%s, status %d\n", rdma_event_str(event.type), event.status);
@@ -369,8 +352,7 @@ class Side {
   void established(Endpoint& e, const Offer& offer) {
     e.check_depths(depths_.ird, std::min<uint32_t>(depths_.ord, offer.ird));
     e.theirs = offer.seed;
-    for (int i = 0; i < depths_.reads; i++)
-      e.read(offer);
+    for (int i = 0; i < depths_.reads; i++) e.read(offer);
     fill(e.bytes.out, e.seed);
     e.send();
   }
@@ -387,8 +369,7 @@ class Side {
         continue;
       }
       if (at_once_ == 0 && wc.opcode == IBV_WC_RECV && wc.status == IBV_WC_SUCCESS) {
-        if (!is_of(e.bytes.in, e.theirs))
-          e.fail("the message came changed");
+        if (!is_of(e.bytes.in, e.theirs)) e.fail("the message came changed");
         e.bytes.out = e.bytes.in;
         e.send();
       } else if (e.wanted == 0 && !e.done) {
@@ -400,15 +381,11 @@ class Side {
   // Checks the data of a connection when all its completions have come.
   void all_here(Endpoint& e) {
     e.done = true;
-    if (at_once_ == 0)
-      return;
-    if (e.bytes.in != e.bytes.out)
-      e.fail("the message came back changed");
-    if (depths_.reads > 0 && !is_of(e.bytes.memory, e.theirs))
-      e.fail("what was read is wrong");
+    if (at_once_ == 0) return;
+    if (e.bytes.in != e.bytes.out) e.fail("the message came back changed");
+    if (depths_.reads > 0 && !is_of(e.bytes.memory, e.theirs)) e.fail("what was read is wrong");
     // All that are to be there at once stay until the last has done its work.
-    if (++waiting_ < static_cast<int>(endpoints_.size()))
-      return;
+    if (++waiting_ < static_cast<int>(endpoints_.size())) return;
     for (Endpoint& other : endpoints_) {
       if (beside_)
         other.disconnect_beside_destroy(kBesideStep * (ended_ % kBesideSteps));
@@ -418,8 +395,7 @@ class Side {
   }
 
   void end(Endpoint& e) {
-    if (!e.done)
-      e.fail("ended before its work was done");
+    if (!e.done) e.fail("ended before its work was done");
     ended_++;
     good_ += e.good ? 1 : 0;
     // Its completions go with the queue pair, so none names it any more.
@@ -454,12 +430,9 @@ int run(int argc, char** argv) {
     return Depths{static_cast<uint8_t>(number(index, 4)),
                   static_cast<uint8_t>(number(index + 1, 4)), number(index + 2, 1)};
   };
-  if (role == "server")
-    return Side(arguments[2], depths(4), number(6, 0)).serve(number(3, 1));
-  if (role == "beside")
-    return Side(arguments[2], {}).connect(number(3, 1), 1, true);
-  if (role == "listen")
-    return Side(arguments[2], {}).listen(number(3, 1));
+  if (role == "server") return Side(arguments[2], depths(4), number(6, 0)).serve(number(3, 1));
+  if (role == "beside") return Side(arguments[2], {}).connect(number(3, 1), 1, true);
+  if (role == "listen") return Side(arguments[2], {}).listen(number(3, 1));
   if (role == "abandon")
     return Side(arguments[2], {}).abandon(std::string(arguments[3]) == "disconnect");
   if (role == "client" && argc > 4)

@@ -64,8 +64,7 @@ extern "C" void on_signal(int signal) {
 std::vector<Bytes> read_corpus(const char* directory) {
   std::vector<std::filesystem::path> names;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
-    if (entry.is_regular_file())
-      names.push_back(entry.path());
+    if (entry.is_regular_file()) names.push_back(entry.path());
   }
   // The order of a directory is chance, and a seed is to mean the same everywhere.
   std::ranges::sort(names);
@@ -184,8 +183,7 @@ int main(int argc, char** argv) {
                   static_cast<double>(count) / 1e6, seconds());
       std::fflush(stdout);
     }
-    if (done % kBatch == 0)
-      setitimer(ITIMER_PROF, &kBatchTime, nullptr);
+    if (done % kBatch == 0) setitimer(ITIMER_PROF, &kBatchTime, nullptr);
     make_trial(random, corpus);
     LLVMFuzzerTestOneInput(trial.bytes.data(), trial.size);
   }

@@ -24,8 +24,7 @@ class Input {
   Input(const u8* data, size_t size) : data_(data), size_(size) {}
 
   u8 byte() {
-    if (size_ == 0)
-      return 0;
+    if (size_ == 0) return 0;
     size_--;
     return *data_++;
   }

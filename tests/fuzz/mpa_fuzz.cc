@@ -30,8 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
   const Bytes bytes = input.rest();
   const u32 len = static_cast<u32>(bytes.size());
 
-  if (len == 0)
-    return 0;
+  if (len == 0) return 0;
   bool key_ok = true;
   for (u32 part = 1; part <= std::min(len, 20U); part++) {
     const bool ok = weft_mpa_key_prefix_ok(bytes.data(), part, reply);
@@ -47,8 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
   weft_mpa_frame frame{};
   const u32 at = weft_mpa_decode(bytes.data(), len, reply, &frame);
   require((at != 0) == should_accept(bytes, reply), "exactly the good frames are accepted");
-  if (at == 0)
-    return 0;
+  if (at == 0) return 0;
   require(key_ok, "an accepted frame has an accepted key");
   require(at + frame.private_len == len, "private data reaches to the end");
   require(frame.reply == reply, "a frame is of the kind that was expected");

@@ -8,8 +8,7 @@ namespace {
 
 // When a ULPDU is good, said a second time and in other words.
 bool should_accept(const Bytes& b) {
-  if (b.size() < 12)
-    return false;
+  if (b.size() < 12) return false;
   const size_t body = b.size() - 12;
   switch (b[0]) {
     case 1:
@@ -58,8 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
   weft_path_hdr hdr{};
   const bool good = weft_path_decode(bytes.data(), static_cast<u32>(bytes.size()), &hdr);
   require(good == should_accept(bytes), "exactly the good frames are accepted");
-  if (!good || hdr.type == WEFT_PATH_SEGMENT)
-    return 0;
+  if (!good || hdr.type == WEFT_PATH_SEGMENT) return 0;
   std::fill_n(bytes.begin() + 1, 3, u8{0});
   require(write_again(bytes, hdr) == bytes, "an accepted frame is the same when written again");
   return 0;

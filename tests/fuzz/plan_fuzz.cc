@@ -17,8 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
     const u8 kind = input.byte();
     const bool tagged = (kind & 1) != 0;
     u32 left = input.word();
-    if ((kind & 2) != 0)
-      room = emss;
+    if ((kind & 2) != 0) room = emss;
     // Enough FPDUs of a huge message to see its steady state.
     for (int fpdus = 0; fpdus < 100; fpdus++) {
       weft_fpdu f{};
@@ -45,8 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
       require(f.last || used == 0 || !fillable, "an FPDU that goes on ends with a segment");
       room = emss - used;
       left -= f.payload;
-      if (f.last)
-        break;
+      if (f.last) break;
     }
   }
   return 0;

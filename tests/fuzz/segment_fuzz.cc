@@ -39,15 +39,13 @@ void fuzz_header(const Bytes& bytes, bool extended) {
 // A header of the last one's kind is not decoded; decoding it must give the same.
 void fuzz_next(const Bytes& bytes, bool extended) {
   constexpr u32 kHead = WEFT_DDP_MAX_LEN;
-  if (bytes.size() < kHead + 2)
-    return;
+  if (bytes.size() < kHead + 2) return;
   weft_ddp_hdr prev{};
   weft_ddp_hdr next{};
   weft_term err{};
   Bytes head(bytes.begin() + 2, bytes.begin() + 2 + kHead);
   const u32 len = weft_ddp_decode(head.data(), WEFT_DDP_MAX_LEN, extended, &prev, &err);
-  if (len == 0)
-    return;
+  if (len == 0) return;
   // The next header: the same with another place, or with one byte changed.
   const u32 payload = get_unaligned_be16(bytes.data());
   Bytes other = head;
@@ -57,10 +55,8 @@ void fuzz_next(const Bytes& bytes, bool extended) {
   place.mo += payload;
   weft_ddp_encode_place(other.data(), &place);
   require(weft_ddp_alike(head.data(), other.data()), "another place makes no other kind");
-  if (bytes.size() > kHead + 2)
-    other[bytes[kHead + 2] % kHead] ^= bytes.back();
-  if (!weft_ddp_alike(head.data(), other.data()))
-    return;
+  if (bytes.size() > kHead + 2) other[bytes[kHead + 2] % kHead] ^= bytes.back();
+  if (!weft_ddp_alike(head.data(), other.data())) return;
   require(weft_ddp_decode(other.data(), WEFT_DDP_MAX_LEN, extended, &next, &err) == len,
           "what is alike can be decoded");
   weft_ddp_decode_place(other.data(), &prev);
@@ -81,18 +77,15 @@ u64 added(u64 a, u64 b, u64 ends) {
 }
 
 u64 expected(const weft_atomic_req& req, u64 found) {
-  if (req.op == WEFT_ATOMIC_FETCH_ADD)
-    return added(found, req.data, req.mask);
+  if (req.op == WEFT_ATOMIC_FETCH_ADD) return added(found, req.data, req.mask);
   const bool equal = (found & req.compare_mask) == (req.compare & req.compare_mask);
-  if (req.op == WEFT_ATOMIC_CMP_SWAP && !equal)
-    return found;
+  if (req.op == WEFT_ATOMIC_CMP_SWAP && !equal) return found;
   return (found & ~req.mask) | (req.data & req.mask);
 }
 
 // An atomic request, then the value that it finds.
 void fuzz_atomic(const Bytes& bytes) {
-  if (bytes.size() < WEFT_ATOMIC_REQ_LEN + 8)
-    return;
+  if (bytes.size() < WEFT_ATOMIC_REQ_LEN + 8) return;
   weft_atomic_req req{};
   weft_atomic_req_decode(bytes.data(), &req);
   require(req.op <= 0xf, "an operation has four bits");
@@ -125,8 +118,7 @@ void fuzz_terminate(const Bytes& bytes) {
 // A segment as the receiver would show it: its header, and a read request's.
 void fuzz_answer(const weft_term& reason, u16 ulpdu_len, const Bytes& bytes) {
   for (const u32 len : {0U, 14U, 18U, 46U}) {
-    if (len > bytes.size())
-      break;
+    if (len > bytes.size()) break;
     const Bytes segment = weft::test::exact(bytes, len);
     Bytes out(WEFT_TERM_MAX_LEN, 0xdd);
     const u32 out_len = weft_term_encode(out.data(), &reason, segment.data(), len, ulpdu_len);

@@ -8,8 +8,7 @@ namespace {
 
 // When a message is good, said a second time and in other words.
 bool should_accept(const Bytes& b) {
-  if (b.size() < 4 || b.size() > 4 + 512)
-    return false;
+  if (b.size() < 4 || b.size() > 4 + 512) return false;
   const unsigned code = b[2] * 256U + b[3];
   const unsigned plain = code & 0x7fffU;
   return code == 1 || code == 2 || code == 3 || (plain >= 5 && plain <= 7 && b.size() >= 8);
@@ -24,8 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
   weft_mpa_frame frame{};
   const u32 at = weft_session_decode(bytes.data(), len, &frame);
   require((at != 0) == should_accept(bytes), "exactly the good messages are accepted");
-  if (at == 0)
-    return 0;
+  if (at == 0) return 0;
   require(at + frame.private_len == len, "private data reaches to the end");
   require(!weft_session_is_terminate(bytes.data(), len), "a handshake ends no session");
 

@@ -82,8 +82,7 @@ class Victim {
     expect_event(channel_.get(), RDMA_CM_EVENT_ESTABLISHED, kPatience);
     // Nothing is printed before this point but the reason of a failed connect.
     std::printf("entries %d\n", recv_cq_->cqe);
-    if (option(options, "window", 0) != 0)
-      bind_window();
+    if (option(options, "window", 0) != 0) bind_window();
   }
 
   // Prints the completions of the receives, and the end of the connection.
@@ -101,8 +100,7 @@ class Victim {
       return;
     }
     std::size_t last = arena_.size() - 1;
-    while (begin[last] == expected_[last])
-      last--;
+    while (begin[last] == expected_[last]) last--;
     std::printf("differs %td %zu\n", first, last);
   }
 
@@ -177,8 +175,7 @@ class Victim {
     require_zero(post(id_->qp, work), "posting a bind");
     ibv_wc wc{};
     const Deadline deadline(kPatience);
-    while (!poll(send_cq_.get(), wc))
-      require(!deadline.over(), "no completion of the bind");
+    while (!poll(send_cq_.get(), wc)) require(!deadline.over(), "no completion of the bind");
     require(wc.status == IBV_WC_SUCCESS,
             std::string("the bind ended with ") + ibv_wc_status_str(wc.status));
     window_->rkey = work.bind_mw.rkey;

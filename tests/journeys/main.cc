@@ -54,8 +54,7 @@ int main(int argc, char** argv) {
     app.read();
     const rdma::Connector connector({"B", ""}, {"A", "10.0.0.1"});
     const rdma::Pair pair = rdma::connect(connector);
-    for (int i = 0; i < rdma::kSends; ++i)
-      rdma::send(pair);
+    for (int i = 0; i < rdma::kSends; ++i) rdma::send(pair);
     rdma::note("send");
     rdma::send(pair);
     rdma::note("");

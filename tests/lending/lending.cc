@@ -47,15 +47,9 @@ struct Note {
   std::uint32_t rkey;
 };
 
-std::size_t size_of(std::uint64_t number) {
-  return kSizes[number % kSizes.size()];
-}
-std::size_t start_of(std::uint64_t number) {
-  return number % 3 == 0 ? 0 : (number * 977) % 8192;
-}
-bool is_write(std::uint64_t number) {
-  return number % 2 == 1;
-}
+std::size_t size_of(std::uint64_t number) { return kSizes[number % kSizes.size()]; }
+std::size_t start_of(std::uint64_t number) { return number % 3 == 0 ? 0 : (number * 977) % 8192; }
+bool is_write(std::uint64_t number) { return number % 2 == 1; }
 
 std::uint8_t byte_of(std::uint64_t number, std::size_t at) {
   return static_cast<std::uint8_t>((number * 31 + at + (at >> 8) * 7 + (at >> 16) * 13) & 0xff);
@@ -105,8 +99,7 @@ class End {
   // Returns true if a completion comes within this many milliseconds.
   static bool await(ibv_cq* cq, ibv_wc& wc, int limit) {
     for (int waited = 0; !poll(cq, wc); ++waited) {
-      if (waited >= limit)
-        return false;
+      if (waited >= limit) return false;
       usleep(1000);
     }
     return true;
@@ -129,8 +122,7 @@ constexpr int kPatience = 120 * 1000;
 class Client {
  public:
   explicit Client(const char* address, bool huge = false) : end_(End::create(address, 0), huge) {
-    for (unsigned i = 0; i < kNotes; ++i)
-      end_.receive(end_.note_in(i), sizeof(Note), i);
+    for (unsigned i = 0; i < kNotes; ++i) end_.receive(end_.note_in(i), sizeof(Note), i);
     must(rdma_connect(id(), nullptr), "rdma_connect");
     ibv_wc wc{};
     require(End::await(id()->recv_cq, wc, kPatience) && wc.status == IBV_WC_SUCCESS,
@@ -141,12 +133,10 @@ class Client {
 
   void run(std::uint64_t messages, std::uint64_t window = kSlots) {
     for (const std::uint64_t last = posted_ + messages; posted_ < last;) {
-      while (posted_ - acknowledged_ >= window || posted_ - completed_ >= window)
-        step();
+      while (posted_ - acknowledged_ >= window || posted_ - completed_ >= window) step();
       post(posted_ % 3 == 2 || posted_ + 1 == last || window == 1);
     }
-    while (acknowledged_ < posted_ || completed_ < posted_)
-      step();
+    while (acknowledged_ < posted_ || completed_ < posted_) step();
   }
 
   // Nothing completes while the cable is cut, though TCP has room for all of it.
@@ -163,8 +153,7 @@ class Client {
 
   // Posts what cannot arrive now.
   void hang() {
-    for (int i = 0; i < 3; ++i)
-      post(true);
+    for (int i = 0; i < 3; ++i) post(true);
   }
 
  private:
@@ -173,8 +162,7 @@ class Client {
     const std::size_t size = size_of(number);
     const std::size_t start = start_of(number);
     std::uint8_t* payload = end_.slot(number) + start;
-    for (std::size_t at = 0; at < size; ++at)
-      payload[at] = byte_of(number, at);
+    for (std::size_t at = 0; at < size; ++at) payload[at] = byte_of(number, at);
     // In one to four pieces of odd lengths.
     std::vector<ibv_sge> pieces(1 + number % 4);
     std::size_t done = 0;
@@ -240,8 +228,7 @@ void serve(Simple connection) {
     else
       end.receive(end.slot(number), kSlot, number);
   };
-  for (std::uint64_t i = 0; i < kSlots; ++i)
-    expect(i);
+  for (std::uint64_t i = 0; i < kSlots; ++i) expect(i);
   must(rdma_accept(id, nullptr), "rdma_accept");
   const auto address = reinterpret_cast<std::uintptr_t>(end.slot(0));
   end.send_note(0, {.number = 0, .address = address, .rkey = end.mr()->rkey}, true);
@@ -251,8 +238,7 @@ void serve(Simple connection) {
       while (poll(id->send_cq, wc)) {
       }
     }
-    if (wc.status != IBV_WC_SUCCESS)
-      return;
+    if (wc.status != IBV_WC_SUCCESS) return;
     const std::size_t size = size_of(number);
     require(wc.wr_id == number, "receives complete out of order");
     require(is_write(number) || wc.byte_len == size,
@@ -297,18 +283,15 @@ void listen_for_ever(const char* address) {
     must(rdma_migrate_id(clients.back().id(), channel), "rdma_migrate_id");
   }
   clients.front().hold(cut);
-  for (Client& client : clients)
-    client.hang();
+  for (Client& client : clients) client.hang();
   std::puts("held");
   std::fflush(stdout);
-  for (;;)
-    pause();
+  for (;;) pause();
 }
 
 int run(int argc, char** argv) {
   const std::string mode = argc > 2 ? argv[1] : "";
-  if (mode == "server")
-    listen_for_ever(argv[2]);
+  if (mode == "server") listen_for_ever(argv[2]);
   if (mode == "client" && (argc == 4 || (argc == 5 && argv[4] == std::string("huge")))) {
     Client(argv[2], argc == 5).run(std::strtoull(argv[3], nullptr, 10));
     return 0;
@@ -317,8 +300,7 @@ int run(int argc, char** argv) {
     Client(argv[2]).run(std::strtoull(argv[3], nullptr, 10), 1);
     return 0;
   }
-  if (mode == "leave" && argc == 5)
-    leave(argv[2], argv[3], std::strtoul(argv[4], nullptr, 10));
+  if (mode == "leave" && argc == 5) leave(argv[2], argv[3], std::strtoul(argv[4], nullptr, 10));
   if (mode == "hold" && argc == 5) {
     Client client(argv[2]);
     client.run(40);

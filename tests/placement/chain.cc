@@ -16,8 +16,7 @@ std::string to_string(const Transfer& transfer) {
                                                     {IBV_SEND_FENCE, " fence"},
                                                     {IBV_SEND_INLINE, " inline"}};
   for (const auto& [flag, name] : names)
-    if ((transfer.flags & flag) != 0)
-      text += name;
+    if ((transfer.flags & flag) != 0) text += name;
   return text;
 }
 
@@ -36,15 +35,12 @@ void Chain::add(const Transfer& transfer) {
   Memory& target = is_read ? from_.memory() : to_.memory();
   const Layout& source_layout = is_read ? transfer.remote : transfer.local;
   const Layout& target_layout = is_read ? transfer.local : transfer.remote;
-  if (transfer.fresh_source)
-    source.fill(source_layout, entry.seed);
+  if (transfer.fresh_source) source.fill(source_layout, entry.seed);
   target.expect(target_layout, source.gather(source_layout));
-  if (transfer.opcode == IBV_WR_SEND)
-    entry.receive = to_.post_recv(transfer.remote);
+  if (transfer.opcode == IBV_WR_SEND) entry.receive = to_.post_recv(transfer.remote);
   // Inline payload needs no key, so whoever looks at it is wrong.
   if ((transfer.flags & IBV_SEND_INLINE) != 0)
-    for (ibv_sge& sge : entry.work.pieces)
-      sge.lkey = 0xbad0bad0;
+    for (ibv_sge& sge : entry.work.pieces) sge.lkey = 0xbad0bad0;
   entries_.push_back(std::move(entry));
 }
 
@@ -78,8 +74,7 @@ void Chain::complete() {
     marker = from_.post_send(Work(IBV_WR_SEND));
   };
   const bool reads_first = from_.is_siw();  // which completes a send before the read in front of it
-  if (!told_of_all && !reads_first)
-    mark();
+  if (!told_of_all && !reads_first) mark();
   for (const Entry& entry : entries_) {
     if ((entry.transfer.flags & IBV_SEND_SIGNALED) != 0)
       from_.expect_send(entry.work.wr_id, completed_as(entry.transfer.opcode));
@@ -87,8 +82,7 @@ void Chain::complete() {
       to_.expect_recv(entry.receive, size_of(entry.transfer.local));
   }
   if (!told_of_all) {
-    if (reads_first)
-      mark();
+    if (reads_first) mark();
     to_.expect_recv(marker_receive, 0);
     from_.expect_send(marker, IBV_WC_SEND);
   }
@@ -96,10 +90,8 @@ void Chain::complete() {
 
 void Chain::check() const {
   for (const Entry& entry : entries_) {
-    if (!entry.transfer.local.empty())
-      from_.memory().check(entry.transfer.local, from_.name());
-    if (!entry.transfer.remote.empty())
-      to_.memory().check(entry.transfer.remote, to_.name());
+    if (!entry.transfer.local.empty()) from_.memory().check(entry.transfer.local, from_.name());
+    if (!entry.transfer.remote.empty()) to_.memory().check(entry.transfer.remote, to_.name());
   }
 }
 

@@ -38,8 +38,7 @@ void chains(const Pair& pair, unsigned rounds, std::uint32_t length, const Fill&
     Chain chain(*pair.client, *pair.server);
     Placer local(0);
     Placer remote(0);
-    for (std::uint32_t at = 0; at < length; ++at)
-      fill(chain, local, remote, at);
+    for (std::uint32_t at = 0; at < length; ++at) fill(chain, local, remote, at);
     chain.post();
     chain.finish();
   }
@@ -153,8 +152,7 @@ void both_directions(Suite& suite) {
       });
     }
   }
-  if (suite.siw())
-    return;  // it completes a send before the read in front of it
+  if (suite.siw()) return;  // it completes a send before the read in front of it
   suite.run("writes one way, reads the other, sends both ways", [&] {
     Pair& pair = suite.pair();
     Chain forth(*pair.client, *pair.server);
@@ -223,8 +221,7 @@ void random_chains(Suite& suite, unsigned rounds) {
         transfer.flags |= suite.random(4) == 0 ? unsigned{IBV_SEND_SOLICITED} : 0U;
         if (!is_read && size <= from.cap().max_inline_data && suite.random(2) != 0)
           transfer.flags |= IBV_SEND_INLINE;
-        if (std::max(local.next(), remote.next()) + 1024 > from.memory().size())
-          break;
+        if (std::max(local.next(), remote.next()) + 1024 > from.memory().size()) break;
         chain.add(transfer);
       }
       chain.post();
@@ -238,8 +235,7 @@ void events(Suite& suite) {
   suite.run("a plain message raises no event on a queue armed for solicited ones", [&] {
     Pair& pair = suite.pair();
     Endpoint& server = *pair.server;
-    if (server.is_siw())
-      return;  // which knows no solicited receive
+    if (server.is_siw()) return;  // which knows no solicited receive
     require_zero(ibv_req_notify_cq(server.recv_cq(), 1), "ibv_req_notify_cq");
     Chain plain(*pair.client, server);
     plain.add({IBV_WR_SEND, {{1, 100}}, {{1, 100}}});
@@ -263,8 +259,7 @@ void events(Suite& suite) {
       Chain chain(*pair.client, server);
       Placer local(0);
       Placer remote(0);
-      for (unsigned at = 0; at < 4; ++at)
-        chain.add(simple(IBV_WR_SEND, local, remote, 10));
+      for (unsigned at = 0; at < 4; ++at) chain.add(simple(IBV_WR_SEND, local, remote, 10));
       chain.post();
       require(server.await_event(server.recv_cq(), kPatience), "no event");
       server.wait_with(Wait::kPoll);

@@ -41,8 +41,7 @@ void exchange(const Pair& pair) {
 
 void private_data(Suite& suite) {
   for (const std::size_t size : {0U, 1U, 4U, 63U, 128U, 196U, 251U, 255U}) {
-    if (suite.siw() && size > 251)
-      continue;  // with the four bytes of MPA 2 it counts modulo 256
+    if (suite.siw() && size > 251) continue;  // with the four bytes of MPA 2 it counts modulo 256
     suite.run("private data of " + std::to_string(size) + " bytes, both ways", [&] {
       const Connector& connector = suite.connector();
       exchange(by_steps(connector, connector.resolved(), data_of(size, 1), data_of(size, 2)));
@@ -106,10 +105,8 @@ void disconnection(Suite& suite) {
       const Pair pair = suite.connector().connect();
       Endpoint* ends[] = {pair.client.get(), pair.server.get()};
       for (Endpoint* end : ends)
-        for (std::size_t at = 0; at < 8; ++at)
-          end->post_recv({{100 * at, 50}});
-      if (!by_client)
-        std::swap(ends[0], ends[1]);
+        for (std::size_t at = 0; at < 8; ++at) end->post_recv({{100 * at, 50}});
+      if (!by_client) std::swap(ends[0], ends[1]);
       must(rdma_disconnect(ends[0]->id()), "rdma_disconnect");
       for (Endpoint* end : ends) {
         end->expect_flushed(end->recv_cq(), 8);
@@ -155,8 +152,7 @@ void disconnection(Suite& suite) {
 void connection_cases(Suite& suite) {
   suite.group("private data", [&] { private_data(suite); });
   suite.group("rejection", [&] { rejection(suite); });
-  if (!suite.siw())
-    suite.group("a source port shared", [&] { shared_source_port(suite); });
+  if (!suite.siw()) suite.group("a source port shared", [&] { shared_source_port(suite); });
   suite.group("nobody there", [&] { nobody_there(suite); });
   if (!suite.siw()) {  // whose queue pairs tell no state
     suite.group("disconnection", [&] { disconnection(suite); });

@@ -104,9 +104,7 @@ void require_value(std::uint64_t got, std::uint64_t expected, const char* what) 
                                std::to_string(expected));
 }
 
-Pair atomic_pair(Suite& suite) {
-  return suite.connector().connect(Shape{.access = kAtomicAccess});
-}
+Pair atomic_pair(Suite& suite) { return suite.connector().connect(Shape{.access = kAtomicAccess}); }
 
 void single_atomics(Suite& suite) {
   suite.run("fetch-and-add", [&] {

@@ -24,8 +24,7 @@ int main(int argc, char** argv) {
     app.read();
     const rdma::Connector connector(client, server);
     rdma::Suite suite(connector, only, seed, siw);
-    for (const std::string& name : without)
-      suite.leave_out(name);
+    for (const std::string& name : without) suite.leave_out(name);
     rdma::connection_cases(suite);
     rdma::single_cases(suite);
     rdma::chain_cases(suite);

@@ -18,8 +18,7 @@ template <typename Request>
 unsigned fill(const Endpoint& end, Request& work, unsigned promised, const char* queue) {
   unsigned taken = 0;
   int error = 0;
-  while (taken < kMost && (error = post(end.qp(), work)) == 0)
-    ++taken;
+  while (taken < kMost && (error = post(end.qp(), work)) == 0) ++taken;
   require_error(error, ENOMEM, std::string("posting to a full ") + queue + " queue");
   require(taken >= promised, "the queue took " + std::to_string(taken) + " work requests of " +
                                  std::to_string(promised) + " promised");

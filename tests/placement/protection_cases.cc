@@ -17,8 +17,7 @@ struct Setup {
 
   // Registers a part of an end's memory, in another protection domain if told so.
   const ibv_mr& part(const Endpoint& end, int access, bool elsewhere = false) {
-    if (elsewhere)
-      domain = own(ibv_alloc_pd(end.context()), "ibv_alloc_pd");
+    if (elsewhere) domain = own(ibv_alloc_pd(end.context()), "ibv_alloc_pd");
     region = own(ibv_reg_mr(elsewhere ? domain.get() : end.pd(), end.memory().bytes(kRegion),
                             kRegionSize, access),
                  "ibv_reg_mr");
@@ -67,8 +66,7 @@ void post_with_followers(Endpoint& end, const ibv_send_wr& first) {
     chain[at].wr_id = Endpoint::new_wr_id();
     chain[at].send_flags |= IBV_SEND_SIGNALED;
     chain[at].next = at < kBehind ? &chain[at + 1] : nullptr;
-    if (at > 0)
-      chain[at].opcode = IBV_WR_SEND;
+    if (at > 0) chain[at].opcode = IBV_WR_SEND;
   }
   ibv_send_wr* bad = nullptr;
   require_zero(ibv_post_send(end.qp(), chain.data(), &bad), "ibv_post_send");
@@ -95,8 +93,7 @@ void refuse_remotely(Pair& pair, ibv_wr_opcode opcode, std::uint64_t address, st
                      std::uint32_t length, bool in_part) {
   post_receives(pair);
   const bool is_read = opcode == IBV_WR_RDMA_READ;
-  if (!is_read)
-    pair.client->memory().fill({{1U << 20, length}}, 4711);
+  if (!is_read) pair.client->memory().fill({{1U << 20, length}}, 4711);
   Work work = pair.client->work(opcode, {{1U << 20, length}});
   work.aim(address, rkey);
   post_with_followers(*pair.client, work);
@@ -210,8 +207,7 @@ void refuse_receive(Suite& suite, const std::string& what, ibv_wc_status status,
     require(completion.status == status && completion.wr_id == receive.wr_id,
             std::string("at the receiver: expected ") + ibv_wc_status_str(status) + ", got " +
                 to_string(completion));
-    for (unsigned at = 0; at <= kBehind; ++at)
-      pair.client->next_send();
+    for (unsigned at = 0; at <= kBehind; ++at) pair.client->next_send();
     expect_both_failed(pair, kReceives);
     // The part that fitted may have been placed in the receive, and nowhere else.
     if (status == IBV_WC_LOC_LEN_ERR) {
@@ -239,8 +235,7 @@ void receive_refusals(Suite& suite) {
     for (unsigned at = 0; at < kReceives; ++at)
       pair.client->post_recv({{std::size_t{100} * at, 64}});
     post_with_followers(*pair.client, Work(IBV_WR_SEND));
-    for (unsigned at = 0; at <= kBehind; ++at)
-      pair.client->next_send();
+    for (unsigned at = 0; at <= kBehind; ++at) pair.client->next_send();
     expect_both_failed(pair, 0);
   });
 }

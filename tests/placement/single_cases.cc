@@ -92,16 +92,14 @@ void scattered_receives(Suite& suite) {
 
 void inline_payload(Suite& suite, ibv_wr_opcode opcode) {
   const std::uint32_t most = suite.pair().client->cap().max_inline_data;
-  if (most == 0)
-    throw Lacking("the device has no inline payload");
+  if (most == 0) throw Lacking("the device has no inline payload");
   const unsigned flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
   for (std::uint32_t size = 0; size <= most; ++size)
     run_one(suite, {opcode, {{kBase + 1, size}}, {{kBase + 3, size}}, flags});
   for (std::size_t count = 2; count <= suite.pair().client->cap().max_send_sge; ++count) {
     const Layout local = scattered(count, 1, !suite.siw());
     const auto size = static_cast<std::uint32_t>(size_of(local));
-    if (size <= most)
-      run_one(suite, {opcode, local, {{kBase + 3, size}}, flags});
+    if (size <= most) run_one(suite, {opcode, local, {{kBase + 3, size}}, flags});
   }
 }
 
@@ -133,8 +131,7 @@ void single_cases(Suite& suite) {
     suite.group(name + ": sizes and offsets", [&] { sizes_and_offsets(suite, opcode); });
     suite.group(name + ": by the responder", [&] { from_the_responder(suite, opcode); });
     suite.group(name + ": scatter/gather", [&] { gather_and_scatter(suite, opcode); });
-    if (!is_read)
-      suite.group(name + ": inline payload", [&] { inline_payload(suite, opcode); });
+    if (!is_read) suite.group(name + ": inline payload", [&] { inline_payload(suite, opcode); });
   }
   suite.group("send: into scattered receives", [&] { scattered_receives(suite); });
   suite.group("send: into larger receives", [&] { larger_receive(suite); });

@@ -79,8 +79,7 @@ TEST_F(CqExTest, ACompletionCountsWhenItIsGivenBack) {
     }
     return ret;
   };
-  for (uint32_t i = 0; i < kSendWr; i++)
-    ASSERT_EQ(send(), 0) << i;
+  for (uint32_t i = 0; i < kSendWr; i++) ASSERT_EQ(send(), 0) << i;
   EXPECT_EQ(send(), ENOMEM);
   ASSERT_EQ(ibv_start_poll(ex_, &poll_), 0);
   EXPECT_EQ(send(), ENOMEM) << "the first one is ours";
@@ -132,8 +131,7 @@ TEST_F(CqExTest, EveryFieldIsRead) {
 }
 
 TEST_F(CqExTest, EndBeforeTheLast) {
-  for (uint64_t i = 1; i <= 3; i++)
-    add(i, WEFT_OP_SEND);
+  for (uint64_t i = 1; i <= 3; i++) add(i, WEFT_OP_SEND);
   ASSERT_EQ(ibv_start_poll(ex_, &poll_), 0);
   ibv_end_poll(ex_);
   EXPECT_EQ(consumer(), 1U);
@@ -182,8 +180,7 @@ TEST_F(CqExTest, AQueuePairIsResetWithinAPoll) {
   ibv_recv_wr recv = recv_wr(1, &sge_);
   const auto posted = [&] {
     uint32_t receives = 0;
-    while (post(&recv) == 0)
-      receives++;
+    while (post(&recv) == 0) receives++;
     return receives;
   };
   ready();
@@ -199,8 +196,7 @@ TEST_F(CqExTest, AQueuePairIsResetWithinAPoll) {
 }
 
 TEST_F(CqExTest, AnOverrunQueueSaysSo) {
-  for (uint64_t i = 0; i < kCqe; i++)
-    add(i, WEFT_OP_SEND);
+  for (uint64_t i = 0; i < kCqe; i++) add(i, WEFT_OP_SEND);
   EXPECT_FALSE(kernel().complete(cq_->handle, weft_cqe{}, 0, 0, WEFT_OP_SEND));
   ASSERT_EQ(ibv_start_poll(ex_, &poll_), 0);
   for (uint64_t i = 1; i < kCqe; i++) {
@@ -258,19 +254,16 @@ TEST_F(QueuePairTest, AResizedQueueGoesOn) {
   const auto poll_some = [&](int count) {
     ibv_wc wc[64];
     const int got = ibv_poll_cq(cq_, count, wc);
-    for (int i = 0; i < got; i++)
-      EXPECT_EQ(wc[i].wr_id, polled++);
+    for (int i = 0; i < got; i++) EXPECT_EQ(wc[i].wr_id, polled++);
     return got;
   };
   // Up and down, with the indices all over the ring and entries waiting.
   for (const int size : {64, 4, 32, 16, 8, 128, 16}) {
-    for (int i = 0; i < 3; i++)
-      complete(added++, qp_);
+    for (int i = 0; i < 3; i++) complete(added++, qp_);
     EXPECT_EQ(poll_some(2), 2);
     ASSERT_EQ(ibv_resize_cq(cq_, std::max<int>(size, static_cast<int>(added - polled))), 0);
     EXPECT_GE(cq_->cqe, size);
-    while (added - polled < static_cast<uint64_t>(cq_->cqe))
-      complete(added++, qp_);
+    while (added - polled < static_cast<uint64_t>(cq_->cqe)) complete(added++, qp_);
     while (poll_some(3) > 0) {
     }
     EXPECT_EQ(polled, added);

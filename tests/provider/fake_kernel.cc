@@ -52,8 +52,7 @@ template <typename Out, typename Object>
 int destroy(std::map<uint32_t, std::unique_ptr<Object>>& objects, uint32_t handle,
             uint64_t response) {
   const auto it = objects.find(handle);
-  if (it == objects.end())
-    return EINVAL;
+  if (it == objects.end()) return EINVAL;
   Out out = {};
   if constexpr (requires { out.comp_events_reported; })
     out.comp_events_reported = it->second->events_reported;
@@ -67,15 +66,13 @@ int destroy(std::map<uint32_t, std::unique_ptr<Object>>& objects, uint32_t handl
 // The user's end of a pipe, and the kernel's.
 std::array<int, 2> new_pipe() {
   std::array<int, 2> ends = {};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0)
-    abort();
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) abort();
   return ends;
 }
 
 template <typename Event>
 void write_event(int to, const Event& event) {
-  if (::write(to, &event, sizeof(event)) != sizeof(event))
-    abort();
+  if (::write(to, &event, sizeof(event)) != sizeof(event)) abort();
 }
 
 }  // namespace
@@ -99,8 +96,7 @@ size_t FakeKernel::user_mapped_bytes() const {
 void FakeQp::set_state(uint32_t to) {
   state = to;
   store(sq.control()->qp_state, to);
-  if (has_rq)
-    store(rq.control()->qp_state, to);
+  if (has_rq) store(rq.control()->qp_state, to);
 }
 
 FakeKernel& FakeKernel::get() {
@@ -112,8 +108,7 @@ bool FakeKernel::complete(uint32_t handle, const weft_cqe& cqe, uint8_t flags, u
                           uint8_t opcode, bool solicited) {
   const std::lock_guard guard(lock_);
   FakeCq& queue = cq(handle);
-  if (!queue.ring.push(cqe, flags, status, opcode))
-    return false;
+  if (!queue.ring.push(cqe, flags, status, opcode)) return false;
   if (queue.ring.notify(solicited || status != 0) && queue.channel_fd >= 0) {
     queue.events_reported++;
     write_event(queue.channel_fd, ib_uverbs_comp_event_desc{.cq_handle = queue.user_handle});
@@ -132,22 +127,18 @@ void* FakeKernel::new_ring(size_t bytes, weft_mmap* where) {
   where->offset = next_offset_;
   where->length = (bytes + 4095) & ~size_t{4095};
   next_offset_ += where->length;
-  if (ftruncate(memory_fd_, static_cast<off_t>(next_offset_)) != 0)
-    abort();
+  if (ftruncate(memory_fd_, static_cast<off_t>(next_offset_)) != 0) abort();
   void* own = mmap(nullptr, where->length, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd_,
                    static_cast<off_t>(where->offset));
-  if (own == MAP_FAILED)
-    abort();
+  if (own == MAP_FAILED) abort();
   own_bytes_ += where->length;
-  if (spoil_ >= 0 && spoil_-- == 0)
-    where->offset++;
+  if (spoil_ >= 0 && spoil_-- == 0) where->offset++;
   return own;
 }
 
 int FakeKernel::create_cq(uint64_t user_handle, uint32_t cqe, int32_t channel, uint32_t flags,
                           uint64_t response, size_t core) {
-  if (cqe == 0)
-    return EINVAL;
+  if (cqe == 0) return EINVAL;
   auto made = std::make_unique<FakeCq>();
   weft_create_cq_resp resp = {.cqe = std::bit_ceil(cqe)};
   void* memory = new_ring(WEFT_RING_OFFSET + resp.cqe * sizeof(weft_cqe), &resp.ring);
@@ -165,8 +156,7 @@ int FakeKernel::resize_cq(const uint8_t* request, uint64_t response) {
   const auto& cmd = as<ib_uverbs_resize_cq>(request);
   FakeCq& queue = cq(cmd.cq_handle);
   weft_create_cq_resp resp = {.cqe = std::bit_ceil(cmd.cqe)};
-  if (queue.ring.unpolled() > resp.cqe)
-    return EINVAL;
+  if (queue.ring.unpolled() > resp.cqe) return EINVAL;
   queue.ring.move(new_ring(WEFT_RING_OFFSET + resp.cqe * sizeof(weft_cqe), &resp.ring), resp.cqe);
   answer_both(response, ib_uverbs_resize_cq_resp{.cqe = resp.cqe}, resp);
   return 0;
@@ -174,8 +164,7 @@ int FakeKernel::resize_cq(const uint8_t* request, uint64_t response) {
 
 int FakeKernel::create_srq(const uint8_t* request, uint64_t response) {
   const auto& cmd = as<ib_uverbs_create_srq>(request);
-  if (cmd.max_wr == 0 || cmd.max_sge > WEFT_MAX_SGE)
-    return EINVAL;
+  if (cmd.max_wr == 0 || cmd.max_sge > WEFT_MAX_SGE) return EINVAL;
   auto made = std::make_unique<FakeSrq>();
   weft_create_srq_resp resp = {
       .entries = std::bit_ceil(cmd.max_wr), .max_sge = cmd.max_sge, .srq_num = next_handle_ + 2000};
@@ -196,40 +185,33 @@ int FakeKernel::create_srq(const uint8_t* request, uint64_t response) {
 int FakeKernel::modify_srq(const uint8_t* request) {
   const auto& cmd = as<ib_uverbs_modify_srq>(request);
   FakeSrq& queue = srq(cmd.srq_handle);
-  if ((cmd.attr_mask & IBV_SRQ_MAX_WR) != 0)
-    return EOPNOTSUPP;
-  if ((cmd.attr_mask & IBV_SRQ_LIMIT) != 0)
-    queue.limit = cmd.srq_limit;
+  if ((cmd.attr_mask & IBV_SRQ_MAX_WR) != 0) return EOPNOTSUPP;
+  if ((cmd.attr_mask & IBV_SRQ_LIMIT) != 0) queue.limit = cmd.srq_limit;
   return 0;
 }
 
 void FakeKernel::raise(ibv_event_type type, uint64_t element) {
-  for (auto& [handle, queue] : srqs_)
-    queue->events_reported += queue->user_handle == element;
-  for (auto& [handle, queue] : qps_)
-    queue->events_reported += queue->user_handle == element;
+  for (auto& [handle, queue] : srqs_) queue->events_reported += queue->user_handle == element;
+  for (auto& [handle, queue] : qps_) queue->events_reported += queue->user_handle == element;
   write_event(async_fd_, ib_uverbs_async_event_desc{.element = element,
                                                     .event_type = static_cast<uint32_t>(type)});
 }
 
 int FakeKernel::create_qp(const uint8_t* request, uint64_t response) {
   const auto& cmd = as<ib_uverbs_create_qp>(request);
-  if (cmd.qp_type != IBV_QPT_RC)
-    return EOPNOTSUPP;
+  if (cmd.qp_type != IBV_QPT_RC) return EOPNOTSUPP;
   auto made = std::make_unique<FakeQp>();
   made->cap = {cmd.max_send_wr, cmd.max_recv_wr, cmd.max_send_sge, cmd.max_recv_sge,
                cmd.max_inline_data};
   weft_create_qp_resp resp = {.sq_max_blocks =
                                   std::max(weft_sq_blocks_for_sge(cmd.max_send_sge),
                                            weft_sq_blocks_for_inline(cmd.max_inline_data))};
-  if (resp.sq_max_blocks > uint32_t{WEFT_SQ_MAX_BLOCKS})
-    return EINVAL;
+  if (resp.sq_max_blocks > uint32_t{WEFT_SQ_MAX_BLOCKS}) return EINVAL;
   resp.sq_blocks = std::bit_ceil(std::max(1U, cmd.max_send_wr * resp.sq_max_blocks));
   made->sq = KernelSendQueue(new_ring(WEFT_RING_OFFSET + resp.sq_blocks * WEFT_SQ_BLOCK, &resp.sq),
                              resp.sq_blocks);
   if (cmd.is_srq != 0) {
-    if (!srqs_.contains(cmd.srq_handle))
-      return EINVAL;
+    if (!srqs_.contains(cmd.srq_handle)) return EINVAL;
   } else {
     resp.rq_entries = std::bit_ceil(std::max(1U, cmd.max_recv_wr));
     resp.rq_max_sge = cmd.max_recv_sge;
@@ -257,12 +239,10 @@ int FakeKernel::create_qp(const uint8_t* request, uint64_t response) {
 int FakeKernel::modify_qp(const uint8_t* request) {
   const auto& cmd = as<ib_uverbs_modify_qp>(request);
   FakeQp& queue_pair = qp(cmd.qp_handle);
-  if ((cmd.attr_mask & IBV_QP_STATE) == 0)
-    return 0;
+  if ((cmd.attr_mask & IBV_QP_STATE) == 0) return 0;
   if (cmd.qp_state == IBV_QPS_RESET) {
     queue_pair.sq.reset();
-    if (queue_pair.has_rq)
-      queue_pair.rq.reset();
+    if (queue_pair.has_rq) queue_pair.rq.reset();
   }
   queue_pair.set_state(cmd.qp_state);
   return 0;
@@ -283,8 +263,7 @@ int FakeKernel::execute(uint32_t command, const uint8_t* request, uint64_t respo
   switch (command) {
     case IB_USER_VERBS_CMD_GET_CONTEXT: {
       const auto [here, there] = new_pipe();
-      if (async_fd_ >= 0)
-        ::close(async_fd_);
+      if (async_fd_ >= 0) ::close(async_fd_);
       async_fd_ = there;
       const uint32_t core[2] = {static_cast<uint32_t>(here), 1};  // async_fd, vectors
       answer_both(response, core, weft_ucontext_resp{.max_inline = WEFT_MAX_INLINE, .reserved = 0});
@@ -411,8 +390,7 @@ int FakeKernel::doorbell(const ib_uverbs_ioctl_hdr& header, const ib_uverbs_attr
     srq(static_cast<uint32_t>(queue.data)).doorbells++;
     return queue.len == 0 ? 0 : EINVAL;
   }
-  if (queue.len != sizeof(uint64_t))
-    return EINVAL;
+  if (queue.len != sizeof(uint64_t)) return EINVAL;
   for (auto& [handle, rung] : qps_) {
     if (rung->qp_num == queue.data) {
       (header.method_id == WEFT_METHOD_SEND_DOORBELL ? rung->send_doorbells
@@ -434,8 +412,7 @@ int FakeKernel::ioctl(void* argument) {
   auto* attrs = reinterpret_cast<ib_uverbs_attr*>(static_cast<uint8_t*>(argument) +
                                                   sizeof(ib_uverbs_ioctl_hdr));
   std::map<uint16_t, ib_uverbs_attr*> by_id;
-  for (uint16_t i = 0; i < header->num_attrs; i++)
-    by_id[attrs[i].attr_id] = &attrs[i];
+  for (uint16_t i = 0; i < header->num_attrs; i++) by_id[attrs[i].attr_id] = &attrs[i];
   by_id.at(UVERBS_ATTR_REG_DMABUF_MR_HANDLE)->data = next_handle_++;
   last_mr_offset = by_id.at(UVERBS_ATTR_REG_DMABUF_MR_OFFSET)->data;
   last_mr_iova = by_id.at(UVERBS_ATTR_REG_DMABUF_MR_IOVA)->data;
@@ -448,8 +425,7 @@ int FakeKernel::ioctl(void* argument) {
 
 ssize_t FakeKernel::command(const void* buffer, size_t bytes) {
   const auto* header = static_cast<const ib_uverbs_cmd_hdr*>(buffer);
-  if (bytes < sizeof(*header))
-    return outcome(EINVAL);
+  if (bytes < sizeof(*header)) return outcome(EINVAL);
   const uint32_t number = header->command & IB_USER_VERBS_CMD_COMMAND_MASK;
   if (auto delay = delays_.extract(number))
     std::this_thread::sleep_for(std::chrono::milliseconds(delay.mapped()));
@@ -473,8 +449,7 @@ ssize_t FakeKernel::command(const void* buffer, size_t bytes) {
   } else {
     const uint8_t* request = static_cast<const uint8_t*>(buffer) + sizeof(*header);
     uint64_t response = 0;  // the first word, in commands that have one
-    if (bytes >= sizeof(*header) + sizeof(response))
-      memcpy(&response, request, sizeof(response));
+    if (bytes >= sizeof(*header) + sizeof(response)) memcpy(&response, request, sizeof(response));
     error = execute(number, request, response);
   }
   return outcome(error) == 0 ? static_cast<ssize_t>(bytes) : -1;

@@ -14,9 +14,7 @@
 
 namespace weft_test {
 
-inline FakeKernel& kernel() {
-  return FakeKernel::get();
-}
+inline FakeKernel& kernel() { return FakeKernel::get(); }
 
 // Nanoseconds.
 inline int64_t now(clockid_t clock) {
@@ -35,8 +33,7 @@ inline ibv_context* open_device() {
     context = ibv_open_device(list[0]);
   }
   const int error = errno;
-  if (list != nullptr)
-    ibv_free_device_list(list);
+  if (list != nullptr) ibv_free_device_list(list);
   errno = error;
   return context;
 }
@@ -65,8 +62,7 @@ template <typename Object>
 class Made {
  public:
   explicit Made(Object* object) : object_(object) {
-    if (object == nullptr)
-      throw std::runtime_error(std::string("not made: ") + strerror(errno));
+    if (object == nullptr) throw std::runtime_error(std::string("not made: ") + strerror(errno));
   }
   Made(Made&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   Made& operator=(Made&& other) noexcept {
@@ -182,8 +178,7 @@ class QueuePairTest : public ObjectTest {
   // Links each work request to the one behind it.
   template <typename Request>
   static void chain(std::vector<Request>& wrs) {
-    for (size_t i = 1; i < wrs.size(); i++)
-      wrs[i - 1].next = &wrs[i];
+    for (size_t i = 1; i < wrs.size(); i++) wrs[i - 1].next = &wrs[i];
   }
   using ObjectTest::post;
   template <typename Request>
@@ -218,8 +213,7 @@ class QueuePairTest : public ObjectTest {
     ibv_wc wc[3];
     int count = 0;
     while ((count = ibv_poll_cq(cq_, 3, wc)) > 0) {
-      for (int i = 0; i < count; i++)
-        ids.push_back(wc[i].wr_id);
+      for (int i = 0; i < count; i++) ids.push_back(wc[i].wr_id);
     }
     EXPECT_EQ(count, 0);
     return ids;

@@ -25,9 +25,7 @@ using weft_test::real;
 
 constexpr char kDevicePath[] = "/dev/infiniband/uverbs0";
 
-dev_t device_number() {
-  return makedev(231, 192);
-}
+dev_t device_number() { return makedev(231, 192); }
 
 // The one netlink request under way, and what libibverbs wants called with the answer.
 int request_type;
@@ -35,8 +33,7 @@ nl_recvmsg_msg_cb_t answer_function;
 void* answer_argument;
 
 void answer_with(nl_msg* message) {
-  if (answer_function != nullptr)
-    answer_function(message, answer_argument);
+  if (answer_function != nullptr) answer_function(message, answer_argument);
   nlmsg_free(message);
 }
 
@@ -48,8 +45,7 @@ void answer_with(nl_msg* message) {
 // ---- the character device ---------------------------------------------------
 
 INTERPOSED int open(const char* path, int flags, ...) {
-  if (strcmp(path, kDevicePath) == 0)
-    return FakeKernel::get().open_device();
+  if (strcmp(path, kDevicePath) == 0) return FakeKernel::get().open_device();
   va_list arguments;
   va_start(arguments, flags);
   mode_t mode = 0;
@@ -87,20 +83,17 @@ INTERPOSED int ioctl(int fd, unsigned long request, ...) {
   // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): as above
   void* argument = va_arg(arguments, void*);
   va_end(arguments);
-  if (FakeKernel::get().owns(fd))
-    return FakeKernel::get().ioctl(argument);
+  if (FakeKernel::get().owns(fd)) return FakeKernel::get().ioctl(argument);
   return static_cast<int>(syscall(SYS_ioctl, fd, request, argument));
 }
 
 INTERPOSED ssize_t write(int fd, const void* buffer, size_t bytes) {
-  if (FakeKernel::get().owns(fd))
-    return FakeKernel::get().command(buffer, bytes);
+  if (FakeKernel::get().owns(fd)) return FakeKernel::get().command(buffer, bytes);
   return syscall(SYS_write, fd, buffer, bytes);
 }
 
 INTERPOSED int close(int fd) {
-  if (FakeKernel::get().owns(fd))
-    FakeKernel::get().closed();
+  if (FakeKernel::get().owns(fd)) FakeKernel::get().closed();
   return static_cast<int>(syscall(SYS_close, fd));
 }
 

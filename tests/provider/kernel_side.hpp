@@ -19,15 +19,11 @@ inline bool operator==(const weft_sge& a, const weft_sge& b) {
 
 namespace weft_test {
 
-inline uint32_t load(const uint32_t& word) {
-  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
-}
+inline uint32_t load(const uint32_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
 inline void store(uint32_t& word, uint32_t value) {
   __atomic_store_n(&word, value, __ATOMIC_RELEASE);
 }
-inline void fence() {
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
+inline void fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 // Number, operation, flags, key or immediate data, and the peer's memory.
 using Head = std::tuple<uint64_t, int, int, uint32_t, uint64_t, uint32_t>;
@@ -79,8 +75,7 @@ class KernelSendQueue : public KernelWorkQueue {
 
   // Copies the next work request out; false when there is none.
   bool fetch(SendEntry* entry) {
-    if (empty())
-      return false;
+    if (empty()) return false;
     copy_out(0, &entry->head, sizeof(entry->head));
     entry->blocks = entry->head.num_blocks;
     assert(entry->blocks >= 1 && entry->blocks <= WEFT_SQ_MAX_BLOCKS);
@@ -110,8 +105,7 @@ class KernelSendQueue : public KernelWorkQueue {
   bool go_idle() {
     store(control_->need_doorbell, 1);
     fence();
-    if (empty())
-      return true;
+    if (empty()) return true;
     store(control_->need_doorbell, 0);
     return false;
   }
@@ -144,8 +138,7 @@ class KernelRecvQueue : public KernelWorkQueue {
       : KernelWorkQueue(mapping), entries_(entries), max_sge_(max_sge) {}
 
   bool fetch(RecvEntry* entry) {
-    if (empty())
-      return false;
+    if (empty()) return false;
     const uint8_t* at = ring_ + size_t{consumer_ % entries_} * weft_rq_stride(max_sge_);
     weft_rq_wr head;
     memcpy(&head, at, sizeof(head));

@@ -29,8 +29,7 @@ class DeviceTest : public testing::Test {
     ibv_device** list = ibv_get_device_list(&count);
     std::vector<std::string> names;
     names.reserve(static_cast<size_t>(count));
-    for (int i = 0; i < count; i++)
-      names.emplace_back(ibv_get_device_name(list[i]));
+    for (int i = 0; i < count; i++) names.emplace_back(ibv_get_device_name(list[i]));
     ibv_free_device_list(list);
     return names;
   }
@@ -285,8 +284,7 @@ TEST_F(QueuePairTest, AChainCostsOneDoorbell) {
   fake().sq.wake();
   ASSERT_EQ(post(&third), 0);
   EXPECT_EQ(fake().send_doorbells, 1U) << "the kernel was awake";
-  for (const uint64_t id : {1, 2, 3, 3})
-    EXPECT_EQ(fetched().head.wr_id, id);
+  for (const uint64_t id : {1, 2, 3, 3}) EXPECT_EQ(fetched().head.wr_id, id);
 }
 
 // The ring has room for more than the queue promises; its use would overflow completion queues.
@@ -304,8 +302,7 @@ TEST_F(QueuePairTest, FullQueueTakesWhatItPromises) {
   EXPECT_EQ(post(&wrs[kSendWr]), ENOMEM);
   EXPECT_EQ(fake().send_doorbells, 1U);
   fake().sq.wake();
-  for (uint64_t i = 0; i < kSendWr; i++)
-    EXPECT_EQ(fetched().head.wr_id, i);
+  for (uint64_t i = 0; i < kSendWr; i++) EXPECT_EQ(fetched().head.wr_id, i);
   EXPECT_TRUE(fake().sq.empty());
   fake().sq.release(1);
   complete(0, qp_);
@@ -417,8 +414,7 @@ TEST_F(QueuePairTest, Receives) {
   fake().set_state(IBV_QPS_INIT);
   ibv_sge sges[2] = {{1, 2, 3}, {4, 5, 6}};
   std::vector<ibv_recv_wr> wrs;
-  for (size_t i = 0; i <= kRecvWr; i++)
-    wrs.push_back(recv_wr(i, sges, static_cast<int>(i % 3)));
+  for (size_t i = 0; i <= kRecvWr; i++) wrs.push_back(recv_wr(i, sges, static_cast<int>(i % 3)));
   chain(wrs);
   EXPECT_EQ(post(wrs.data(), &wrs[kRecvWr]), ENOMEM);
   EXPECT_EQ(fake().recv_doorbells, 0U) << "posting receives does not enter the kernel";
@@ -524,8 +520,7 @@ TEST_F(QueuePairTest, CompletionsAreTranslated) {
 }
 
 TEST_F(QueuePairTest, AnOverrunQueueSaysSoForEver) {
-  for (uint64_t i = 0; i < kCqe; i++)
-    complete(i, qp_);
+  for (uint64_t i = 0; i < kCqe; i++) complete(i, qp_);
   EXPECT_FALSE(kernel().complete(cq_->handle, weft_cqe{}, 0, 0, WEFT_OP_SEND));
   ibv_wc wc[kCqe];
   EXPECT_EQ(ibv_poll_cq(cq_, kCqe, wc), kCqe) << "work that is done is told";
@@ -590,8 +585,7 @@ TEST_F(QueuePairTest, WhoWaitsForAResizeSleeps) {
       polling = true;
     }
   });
-  while (!polling)
-    std::this_thread::yield();
+  while (!polling) std::this_thread::yield();
   kernel().delay(IB_USER_VERBS_CMD_RESIZE_CQ, kSlow);
   EXPECT_EQ(ibv_resize_cq(cq_, kCqe * 2), 0);
   done = true;

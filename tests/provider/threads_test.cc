@@ -111,8 +111,7 @@ class ThreadsTest : public ObjectTest {
     fail_if(ret != 0);
   }
   void fail_if(bool wrong) {
-    if (wrong)
-      failed_ = true;
+    if (wrong) failed_ = true;
   }
 
   void saw(uint64_t wr_id) {
@@ -123,15 +122,13 @@ class ThreadsTest : public ObjectTest {
   bool poll_some() {
     ibv_wc wc[8];
     const int count = ibv_poll_cq(cq_, 8, wc);
-    for (int i = 0; i < count; i++)
-      saw(wc[i].wr_id);
+    for (int i = 0; i < count; i++) saw(wc[i].wr_id);
     fail_if(count < 0);
     return count > 0;
   }
   bool poll_extended() {
     ibv_poll_cq_attr attr = {};
-    if (ibv_start_poll(cq_ex_, &attr) != 0)
-      return false;
+    if (ibv_start_poll(cq_ex_, &attr) != 0) return false;
     do {
       saw(cq_ex_->wr_id);
     } while (ibv_next_poll(cq_ex_) == 0);
@@ -221,8 +218,7 @@ class ThreadsTest : public ObjectTest {
   void fork_children() {
     for (int turn = 0; turn < kForks && !done(); turn++) {
       const pid_t child = fork();
-      if (child == 0)
-        _exit(0);
+      if (child == 0) _exit(0);
       int status = -1;
       pid_t ended = -1;
       do {
@@ -263,8 +259,7 @@ TEST_F(ThreadsTest, EverythingIsPolledOnce) {
   for (uint32_t i = 0; i < kPollers; i++) {
     threads.emplace_back([this, i] {
       while (!done()) {
-        if (!(i == 0 ? poll_extended() : poll_some()))
-          std::this_thread::yield();
+        if (!(i == 0 ? poll_extended() : poll_some())) std::this_thread::yield();
       }
     });
   }
@@ -273,15 +268,13 @@ TEST_F(ThreadsTest, EverythingIsPolledOnce) {
   threads.emplace_back([this] { neighbour_and_resize(); });
   threads.emplace_back([this] { fork_children(); });
   ASSERT_EQ(threads.size(), 17U) << "sixteen and the kernel";
-  for (auto& thread : threads)
-    thread.join();
+  for (auto& thread : threads) thread.join();
   setitimer(ITIMER_REAL, &never, nullptr);
   sigaction(SIGALRM, &before, nullptr);
 
   EXPECT_FALSE(failed_);
   EXPECT_EQ(polled_, kTotal);
-  for (uint32_t i = 0; i < kTotal; i++)
-    ASSERT_EQ(seen_[i], 1) << "work request " << i;
+  for (uint32_t i = 0; i < kTotal; i++) ASSERT_EQ(seen_[i], 1) << "work request " << i;
   EXPECT_GT(alarms, 0U);
 }
 

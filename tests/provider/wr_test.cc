@@ -129,8 +129,7 @@ TEST_F(WrTest, EveryOperationArrives) {
       {9, WEFT_OP_LOCAL_INV, 0, 0x4444, 0, 0},
   };
   std::vector<SendEntry> got;
-  for (const Head& one : expected)
-    EXPECT_EQ(got.emplace_back(done()).fields(), one);
+  for (const Head& one : expected) EXPECT_EQ(got.emplace_back(done()).fields(), one);
   EXPECT_EQ(got[0].sges, (Sges{{1, 2, 3}, {4, 5, 6}}));
   EXPECT_EQ(got[1].sges, (Sges{{1, 2, 3}}));
   EXPECT_TRUE(got[2].sges.empty());

@@ -49,8 +49,7 @@ INTERPOSED void verbs_set_ops(verbs_context* context, const verbs_context_ops* o
     std::copy_backward(&table[its.remove_at], &table[kOperations], &table[kOperations + 1]);
   real<void(verbs_context*, const verbs_context_ops*)>("verbs_set_ops")(
       context, reinterpret_cast<const verbs_context_ops*>(table));
-  if (its.longer_context)
-    *(reinterpret_cast<uint64_t*>(context) - 1) = 1;
+  if (its.longer_context) *(reinterpret_cast<uint64_t*>(context) - 1) = 1;
 }
 
 // Writes to the field that a longer structure has at its end.
@@ -89,15 +88,13 @@ INTERPOSED int ibv_cmd_reg_mr(ibv_pd* pd, void* addr, size_t length, uint64_t hc
 }
 
 INTERPOSED void verbs_register_driver(const verbs_device_ops* ops) {
-  if (strcmp(ops->name, "weft") == 0)
-    registered = ops;
+  if (strcmp(ops->name, "weft") == 0) registered = ops;
   real<void(const verbs_device_ops*)>(
       ("verbs_register_driver_" + std::to_string(WEFT_RDMA_CORE_TAG)).c_str())(ops);
 }
 
 INTERPOSED ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
-  if (its.mark_everywhere)
-    return &reinterpret_cast<verbs_qp*>(qp)->qp_ex;
+  if (its.mark_everywhere) return &reinterpret_cast<verbs_qp*>(qp)->qp_ex;
   return its.mark_moved ? nullptr : real<ibv_qp_ex*(ibv_qp*)>("ibv_qp_to_qp_ex")(qp);
 }
 
@@ -129,9 +126,7 @@ class WrongCoreTest : public testing::Test {
   }
 };
 
-TEST_F(WrongCoreTest, TheRightOneIsTaken) {
-  expect_refused(false, "as it is");
-}
+TEST_F(WrongCoreTest, TheRightOneIsTaken) { expect_refused(false, "as it is"); }
 
 // Behind the last operation that we have, others may come and go.
 TEST_F(WrongCoreTest, OneOperationMoreOrLessIsNoticed) {

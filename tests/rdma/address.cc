@@ -22,15 +22,13 @@ namespace {
 
 Address Address::parse(std::string_view text) {
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos)
-    no_address(text, "it has no port");
+  if (colon == std::string_view::npos) no_address(text, "it has no port");
   std::string_view host = text.substr(0, colon);
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']')
     host = host.substr(1, host.size() - 2);
   else if (host.find(':') != std::string_view::npos)
     no_address(text, "an IPv6 address goes in brackets");
-  if (host.empty())
-    no_address(text, "it has no host");
+  if (host.empty()) no_address(text, "it has no host");
   const std::string_view digits = text.substr(colon + 1);
   std::uint16_t port = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
@@ -44,8 +42,7 @@ Address Address::of(const SocketAddress& socket) {
   std::array<char, NI_MAXSERV> port{};
   const int error = getnameinfo(socket.get(), socket.length, host.data(), host.size(), port.data(),
                                 port.size(), NI_NUMERICHOST | NI_NUMERICSERV);
-  if (error != 0)
-    throw Failure(Cause::kSystem, std::string("getnameinfo: ") + gai_strerror(error));
+  if (error != 0) throw Failure(Cause::kSystem, std::string("getnameinfo: ") + gai_strerror(error));
   Address result{.host = host.data(), .port = 0};
   std::from_chars(port.data(), port.data() + std::strlen(port.data()), result.port);
   return result;

@@ -29,8 +29,7 @@ class Child {
   explicit Child(const std::function<int()>& body) {
     std::fflush(stdout);
     pid_ = fork();
-    if (pid_ < 0)
-      fail_errno("fork");
+    if (pid_ < 0) fail_errno("fork");
     if (pid_ == 0) {
       int status = 1;
       try {
@@ -51,12 +50,9 @@ class Child {
     int raw = 0;
     for (Deadline deadline(limit);; usleep(2000)) {
       const pid_t gone = waitpid(pid_, &raw, WNOHANG);
-      if (gone < 0)
-        fail_errno("waitpid");
-      if (gone != 0)
-        break;
-      if (!deadline.over())
-        continue;
+      if (gone < 0) fail_errno("waitpid");
+      if (gone != 0) break;
+      if (!deadline.over()) continue;
       if (end.killed) {
         end.stuck = true;
         return end;

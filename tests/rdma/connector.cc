@@ -42,8 +42,7 @@ Caller Connector::accepted(Event* request) const {
   Event event = expect_event(channel_.get(), RDMA_CM_EVENT_CONNECT_REQUEST, kPatience);
   Caller caller{make_channel(), Identifier(event.id)};
   must(rdma_migrate_id(event.id, caller.channel.get()), "rdma_migrate_id");
-  if (request != nullptr)
-    *request = std::move(event);
+  if (request != nullptr) *request = std::move(event);
   return caller;
 }
 

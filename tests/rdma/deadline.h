@@ -45,12 +45,9 @@ inline bool wait_ready(int descriptor, const Deadline& deadline, short events = 
   while (true) {
     pollfd wanted{.fd = descriptor, .events = events, .revents = 0};
     const int count = poll(&wanted, 1, deadline.milliseconds());
-    if (count > 0)
-      return true;
-    if (count < 0 && errno != EINTR)
-      fail_errno("poll");
-    if (deadline.over())
-      return false;
+    if (count > 0) return true;
+    if (count < 0 && errno != EINTR) fail_errno("poll");
+    if (deadline.over()) return false;
   }
 }
 

@@ -18,8 +18,7 @@ class Descriptor {
     return *this;
   }
   ~Descriptor() {
-    if (number_ >= 0)
-      close(number_);
+    if (number_ >= 0) close(number_);
   }
   int number() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }

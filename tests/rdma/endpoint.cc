@@ -30,8 +30,7 @@ Endpoint::Endpoint(Caller caller, std::string name, const Shape& shape)
 
 void Endpoint::create_domain(const Shape& shape) {
   pd_ = shape.pd;
-  if (pd_ != nullptr)
-    return;
+  if (pd_ != nullptr) return;
   protection_ = own(ibv_alloc_pd(context()), "ibv_alloc_pd");
   pd_ = protection_.get();
   if (shape.domain) {
@@ -134,8 +133,7 @@ void Endpoint::expect_none(ibv_cq* cq, Limit limit) {
       throw Failure("a completion at the " + name_ +
                     " that is too many: " + to_string(*completion));
     }
-    if (over)
-      return;
+    if (over) return;
     await_event(cq, deadline.left());
   }
 }
@@ -150,8 +148,7 @@ ibv_wc Endpoint::next_by_polling(ibv_cq* cq, const Deadline& deadline) const {
   do {
     // The clock is dear; look at it now and then.
     for (int turn = 0; turn < 256; ++turn) {
-      if (std::optional<ibv_wc> completion = poll(cq))
-        return *completion;
+      if (std::optional<ibv_wc> completion = poll(cq)) return *completion;
     }
   } while (!deadline.over());
   throw Failure(missing(cq, ", by polling,"));
@@ -159,16 +156,14 @@ ibv_wc Endpoint::next_by_polling(ibv_cq* cq, const Deadline& deadline) const {
 
 ibv_wc Endpoint::next(ibv_cq* cq) {
   const Deadline deadline(kPatience);
-  if (wait_ == Wait::kPoll)
-    return next_by_polling(cq, deadline);
+  if (wait_ == Wait::kPoll) return next_by_polling(cq, deadline);
   for (;;) {
     std::optional<ibv_wc> completion = poll(cq);
     if (!completion) {
       require_zero(ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
       completion = poll(cq);
     }
-    if (completion)
-      return *completion;
+    if (completion) return *completion;
     if (!await_event(cq, deadline.left())) {
       std::string what = missing(cq, " event");
       if (completion = poll(cq); completion)
@@ -225,8 +220,7 @@ ibv_event_type Endpoint::next_event_if(const std::function<bool(const ibv_async_
     must(ibv_get_async_event(context(), &event), "ibv_get_async_event");
     const bool found = wanted(event);
     ibv_ack_async_event(&event);
-    if (found)
-      return event.event_type;
+    if (found) return event.event_type;
   }
 }
 

@@ -8,9 +8,7 @@ Failure Event::instead_of(rdma_cm_event_type wanted) const {
                                       rdma_event_str(type) + ", status " + std::to_string(status));
 }
 
-Channel make_channel() {
-  return own(rdma_create_event_channel(), "rdma_create_event_channel");
-}
+Channel make_channel() { return own(rdma_create_event_channel(), "rdma_create_event_channel"); }
 
 Identifier make_identifier(rdma_event_channel* channel) {
   rdma_cm_id* id = nullptr;
@@ -19,14 +17,11 @@ Identifier make_identifier(rdma_event_channel* channel) {
 }
 
 std::optional<Event> next_event(rdma_event_channel* channel, const Deadline& deadline) {
-  if (!deadline.forever() && !wait_ready(channel->fd, deadline))
-    return std::nullopt;
+  if (!deadline.forever() && !wait_ready(channel->fd, deadline)) return std::nullopt;
   rdma_cm_event* got = nullptr;
   while (rdma_get_cm_event(channel, &got) != 0) {
-    if (errno != EAGAIN && errno != EINTR)
-      fail_errno("rdma_get_cm_event");
-    if (!wait_ready(channel->fd, deadline))
-      return std::nullopt;
+    if (errno != EAGAIN && errno != EINTR) fail_errno("rdma_get_cm_event");
+    if (!wait_ready(channel->fd, deadline)) return std::nullopt;
   }
   const Owned<rdma_cm_event> event(got);
   const rdma_conn_param& conn = event->param.conn;
@@ -42,8 +37,7 @@ Event expect_event(rdma_event_channel* channel, rdma_cm_event_type type, Limit l
     throw Failure(Cause::kTimeout, std::string("no ") + rdma_event_str(type) + " within " +
                                        std::to_string(limit.count()) + " ms");
   }
-  if (event->type != type)
-    throw event->instead_of(type);
+  if (event->type != type) throw event->instead_of(type);
   return *std::move(event);
 }
 
@@ -58,8 +52,7 @@ void resolve(rdma_cm_id* id, const Address& address, Limit limit, sockaddr* from
 }
 
 bool await_event(ibv_cq* cq, Limit limit) {
-  if (!wait_ready(cq->channel->fd, Deadline(limit)))
-    return false;
+  if (!wait_ready(cq->channel->fd, Deadline(limit))) return false;
   ibv_cq* from = nullptr;
   void* context = nullptr;
   must(ibv_get_cq_event(cq->channel, &from, &context), "ibv_get_cq_event");

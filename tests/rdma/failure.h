@@ -34,8 +34,7 @@ class Failure : public std::runtime_error {
 // and without `inline` g++ calls a template.
 template <typename Text>
 inline void require(bool holds, const Text& what, Cause cause = Cause::kSystem) {
-  if (!holds)
-    throw Failure(cause, what);
+  if (!holds) throw Failure(cause, what);
 }
 
 // For calls that return an error number, negative or not.
@@ -53,8 +52,7 @@ inline void require_zero(int error, const Text& call) {
 // The same for those that return 0, or -1.
 template <typename Text>
 inline void must(int result, const Text& call) {
-  if (result != 0)
-    fail_errno(call);
+  if (result != 0) fail_errno(call);
 }
 
 }  // namespace rdma

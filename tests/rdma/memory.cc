@@ -61,12 +61,10 @@ void Memory::expect(const Layout& layout, const std::vector<std::uint8_t>& messa
 }
 
 void Memory::compare(std::size_t begin, std::size_t end, const char* whose) const {
-  if (std::memcmp(bytes(begin), expected_.data() + begin, end - begin) == 0)
-    return;
+  if (std::memcmp(bytes(begin), expected_.data() + begin, end - begin) == 0) return;
   std::vector<std::size_t> different;
   for (std::size_t at = begin; at < end; ++at) {
-    if (bytes()[at] != expected_[at])
-      different.push_back(at);
+    if (bytes()[at] != expected_[at]) different.push_back(at);
   }
   if (different.empty())
     throw Failure(std::string(whose) + " memory changed while it was compared");
@@ -85,16 +83,13 @@ void Memory::compare(std::size_t begin, std::size_t end, const char* whose) cons
 }
 
 void Memory::check(const Layout& layout, const char* whose) const {
-  if (layout.empty())
-    compare(0, size(), whose);
+  if (layout.empty()) compare(0, size(), whose);
   for (const Extent& extent : layout) {
     const std::size_t begin = extent.offset > kMargin ? extent.offset - kMargin : 0;
     compare(begin, std::min(extent.offset + extent.length + kMargin, size()), whose);
   }
 }
 
-void Memory::accept() {
-  std::memcpy(expected_.data(), bytes(), expected_.size());
-}
+void Memory::accept() { std::memcpy(expected_.data(), bytes(), expected_.size()); }
 
 }  // namespace rdma

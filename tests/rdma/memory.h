@@ -21,8 +21,7 @@ using Layout = std::vector<Extent>;
 // Total bytes.
 inline std::size_t size_of(const Layout& layout) {
   std::size_t total = 0;
-  for (const Extent& extent : layout)
-    total += extent.length;
+  for (const Extent& extent : layout) total += extent.length;
   return total;
 }
 

@@ -12,8 +12,7 @@
 namespace rdma {
 
 inline void end_queue_pair(rdma_cm_id* id) {
-  if (id->qp != nullptr)
-    rdma_destroy_qp(id);
+  if (id->qp != nullptr) rdma_destroy_qp(id);
 }
 
 struct Destroy {
@@ -42,8 +41,7 @@ using Identifier = Owned<rdma_cm_id>;
 // What a call has made. Throws Failure if that is NULL.
 template <typename Object>
 Owned<Object> own(Object* object, const std::string& call) {
-  if (object == nullptr)
-    fail_errno(call);
+  if (object == nullptr) fail_errno(call);
   return Owned<Object>(object);
 }
 

@@ -18,8 +18,7 @@ class Pages {
   explicit Pages(std::size_t size, int flags = MAP_PRIVATE | MAP_ANONYMOUS, int file = -1,
                  int rights = PROT_READ | PROT_WRITE)
       : at_(mmap(nullptr, size, rights, flags, file, 0)), size_(size) {
-    if (at_ == MAP_FAILED)
-      fail_errno("mmap of " + std::to_string(size) + " bytes");
+    if (at_ == MAP_FAILED) fail_errno("mmap of " + std::to_string(size) + " bytes");
   }
   ~Pages() { munmap(at_, size_); }
   Pages(const Pages&) = delete;

@@ -45,8 +45,6 @@ Record& Record::add(std::string_view field, std::string_view value) {
   return *this;
 }
 
-void Record::print() const {
-  std::cout << text() << '\n' << std::flush;
-}
+void Record::print() const { std::cout << text() << '\n' << std::flush; }
 
 }  // namespace rdma

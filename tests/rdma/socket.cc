@@ -8,8 +8,7 @@ namespace rdma {
 
 Descriptor stream_socket(const SocketAddress& address) {
   Descriptor made(socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!made)
-    fail_errno("socket");
+  if (!made) fail_errno("socket");
   return made;
 }
 
@@ -25,8 +24,7 @@ Descriptor listener(const Address& address, int backlog) {
 
 Descriptor accept_from(const Descriptor& listening) {
   Descriptor made(accept4(listening.number(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (!made)
-    fail_errno("accept");
+  if (!made) fail_errno("accept");
   return made;
 }
 

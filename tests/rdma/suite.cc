@@ -23,8 +23,7 @@ Suite::Suite(const Connector& connector, std::string only, std::uint64_t seed, b
 }
 
 void Suite::group(const std::string& name, const std::function<void()>& body) {
-  if (without_.erase(name) != 0 || name.find(only_) == std::string::npos)
-    return;
+  if (without_.erase(name) != 0 || name.find(only_) == std::string::npos) return;
   const unsigned passed_before = passed_;
   const Clock::time_point begin = Clock::now();
   failed_in_group_ = 0;
@@ -96,9 +95,7 @@ void Suite::run(const std::string& what, const std::function<void()>& body) {
     throw GivenUp();
 }
 
-void Suite::skip(const std::string& why) {
-  throw Skip(why);
-}
+void Suite::skip(const std::string& why) { throw Skip(why); }
 
 int Suite::finish() {
   for (const std::string& name : without_) {
@@ -113,8 +110,7 @@ int Suite::finish() {
 }
 
 Pair& Suite::pair() {
-  if (pair_.client == nullptr)
-    pair_ = connector_.connect();
+  if (pair_.client == nullptr) pair_ = connector_.connect();
   const Wait wait = cases_ % 4 == 0 ? Wait::kPoll : Wait::kEvent;
   pair_.client->wait_with(wait);
   pair_.server->wait_with(wait);

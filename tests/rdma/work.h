@@ -91,15 +91,9 @@ int refused(int (*call)(Queue*, Request*, Request**), Queue* queue, Request& wor
   require(error == 0 || bad == &work, "bad_wr does not point at the work request that was refused");
   return error;
 }
-inline int post(ibv_qp* qp, ibv_send_wr& work) {
-  return refused(ibv_post_send, qp, work);
-}
-inline int post(ibv_qp* qp, ibv_recv_wr& work) {
-  return refused(ibv_post_recv, qp, work);
-}
-inline int post(ibv_srq* srq, ibv_recv_wr& work) {
-  return refused(ibv_post_srq_recv, srq, work);
-}
+inline int post(ibv_qp* qp, ibv_send_wr& work) { return refused(ibv_post_send, qp, work); }
+inline int post(ibv_qp* qp, ibv_recv_wr& work) { return refused(ibv_post_recv, qp, work); }
+inline int post(ibv_srq* srq, ibv_recv_wr& work) { return refused(ibv_post_srq_recv, srq, work); }
 
 // Takes a completion; returns whether there was one. Throws Failure.
 inline bool poll(ibv_cq* cq, ibv_wc& completion) {

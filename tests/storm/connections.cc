@@ -33,19 +33,15 @@ class Link {
     cq_.reset(ibv_create_cq(id_->verbs, entries, nullptr, nullptr, 0));
     pd_.reset(ibv_alloc_pd(id_->verbs));
     mr_.reset(pd_ == nullptr ? nullptr : ibv_reg_mr(pd_.get(), bytes_.data(), kSize, kAll));
-    if (cq_ == nullptr || mr_ == nullptr)
-      return false;
-    if (chance.one_in(4))
-      mw_.reset(ibv_alloc_mw(pd_.get(), IBV_MW_TYPE_1));
+    if (cq_ == nullptr || mr_ == nullptr) return false;
+    if (chance.one_in(4)) mw_.reset(ibv_alloc_mw(pd_.get(), IBV_MW_TYPE_1));
     own_ = {reinterpret_cast<std::uintptr_t>(bytes_.data()), mr_->rkey, kSize};
     ibv_qp_init_attr attributes = queue_pair(cq_.get(), 16, 8);
     attributes.cap.max_send_sge = attributes.cap.max_recv_sge = 2;
     attributes.cap.max_inline_data = 64;
-    if (rdma_create_qp(id_.get(), pd_.get(), &attributes) != 0)
-      return false;
+    if (rdma_create_qp(id_.get(), pd_.get(), &attributes) != 0) return false;
     Receive receive({{own_.address, kSize, mr_->lkey}});
-    for (std::size_t left = chance.below(9); left > 0; --left)
-      post(id_->qp, receive);
+    for (std::size_t left = chance.below(9); left > 0; --left) post(id_->qp, receive);
     return true;
   }
 
@@ -57,8 +53,7 @@ class Link {
   bool accept(Chance& chance) { return connect(chance, rdma_accept); }
 
   void found(const Event& news) {
-    if (news.private_data.size() >= sizeof(other_))
-      other_ = news.as<Place>();
+    if (news.private_data.size() >= sizeof(other_)) other_ = news.as<Place>();
   }
 
   // Posts some work of each kind, and looks at completions.
@@ -70,8 +65,7 @@ class Link {
                          .bind_info = {mr_.get(), own_.address, kSize, IBV_ACCESS_REMOTE_WRITE}};
         ibv_bind_mw(id_->qp, mw_.get(), &bind);
       }
-      if (chance.one_in(8))
-        ibv_resize_cq(cq_.get(), static_cast<int>(16 + chance.below(200)));
+      if (chance.one_in(8)) ibv_resize_cq(cq_.get(), static_cast<int>(16 + chance.below(200)));
       if (chance.one_in(16))
         ibv_rereg_mr(mr_.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
@@ -123,8 +117,7 @@ class Link {
     work.send_flags = chance.one_in(2) ? IBV_SEND_SIGNALED : 0;
     if (work.opcode == IBV_WR_SEND_WITH_INV) {
       work.invalidate_rkey = other_.key;
-      if (!chance.one_in(16))
-        work.opcode = IBV_WR_SEND;
+      if (!chance.one_in(16)) work.opcode = IBV_WR_SEND;
     } else {
       work.aim(other_.address, other_.key);
       if (is_atomic(work.opcode)) {
@@ -132,8 +125,7 @@ class Link {
         work.wr.atomic.compare_add = 1;
       }
     }
-    if (small && work.opcode == IBV_WR_SEND)
-      work.send_flags |= IBV_SEND_INLINE;
+    if (small && work.opcode == IBV_WR_SEND) work.send_flags |= IBV_SEND_INLINE;
     post(id_->qp, work);
   }
 
@@ -177,8 +169,7 @@ std::optional<Event> next_news(rdma_event_channel* channel, Limit limit) {
 // An identifier on a channel; empty if there is none.
 Identifier identifier_on(const Channel& channel) {
   rdma_cm_id* id = nullptr;
-  if (channel != nullptr)
-    rdma_create_id(channel.get(), &id, nullptr, RDMA_PS_TCP);
+  if (channel != nullptr) rdma_create_id(channel.get(), &id, nullptr, RDMA_PS_TCP);
   return Identifier(id);
 }
 
@@ -196,8 +187,7 @@ bool resolved(rdma_cm_id* id, const Address& address) {
 void connect_once(const Options& options, Chance& chance) {
   const Channel channel(rdma_create_event_channel());
   Identifier id = identifier_on(channel);
-  if (id == nullptr)
-    return;
+  if (id == nullptr) return;
   Link link(id.release());
   if (resolved(link.id(), options.address) && link.open(chance) && link.connect(chance)) {
     const auto news =
@@ -223,8 +213,7 @@ void take(const Event& news, Links& links, Chance& chance) {
   Link& link = links.emplace_back(news.id);
   link.found(news);
   const std::size_t answer = chance.below(8);
-  if (answer == 1)
-    return;  // unanswered
+  if (answer == 1) return;  // unanswered
   if (answer == 0)
     rdma_reject(news.id, "no", 2);
   else if (link.open(chance) && link.accept(chance))
@@ -233,11 +222,9 @@ void take(const Event& news, Links& links, Chance& chance) {
 }
 
 void hear(const Event& news, Links& links, Chance& chance) {
-  if (news.type == RDMA_CM_EVENT_CONNECT_REQUEST)
-    return take(news, links, chance);
+  if (news.type == RDMA_CM_EVENT_CONNECT_REQUEST) return take(news, links, chance);
   const auto link = std::ranges::find(links, news.id, &Link::id);
-  if (link == links.end())
-    return;
+  if (link == links.end()) return;
   if (news.type == RDMA_CM_EVENT_ESTABLISHED) {
     link->work(chance);
   } else if (!chance.one_in(8)) {
@@ -250,33 +237,25 @@ void serve_once(const Options& options, Chance& chance) {
   const Channel channel(rdma_create_event_channel());
   SocketAddress where = options.address.resolve();
   Identifier listener = identifier_on(channel);
-  if (listener == nullptr)
-    return;
+  if (listener == nullptr) return;
   Links links;
   if (rdma_bind_addr(listener.get(), where.get()) == 0 &&
       rdma_listen(listener.get(), static_cast<int>(1 + chance.below(64))) == 0) {
     count(kListens);
     const auto until = Clock::now() + chance.a_while();
     while (Clock::now() < until)
-      if (const auto news = next_news(channel.get(), Limit(1)))
-        hear(*news, links, chance);
+      if (const auto news = next_news(channel.get(), Limit(1))) hear(*news, links, chance);
   } else {
     chance.nap();  // the device is gone, or the port still taken
   }
-  if (chance.one_in(2))
-    listener.reset();
-  for (Link& link : links)
-    link.end(chance);
+  if (chance.one_in(2)) listener.reset();
+  for (Link& link : links) link.end(chance);
 }
 
 }  // namespace
 
-void connect(const Options& options) {
-  live(options, connect_once);
-}
+void connect(const Options& options) { live(options, connect_once); }
 
-void serve(const Options& options) {
-  live(options, serve_once);
-}
+void serve(const Options& options) { live(options, serve_once); }
 
 }  // namespace rdma::storm

@@ -84,8 +84,7 @@ void ask(const Options& options) {
   Chance chance(options.seed);
   for (int turn = 0; turn < kTurns; ++turn) {
     receive(end.get(), heard, in);
-    if (turn == 0)
-      must(rdma_connect(end.get(), nullptr), "rdma_connect");
+    if (turn == 0) must(rdma_connect(end.get(), nullptr), "rdma_connect");
     std::ranges::generate(said, [&] { return static_cast<unsigned char>(chance.below(256)); });
     send(end.get(), said, out);
     completed(rdma_get_recv_comp(end.get(), &completion), completion, "receive");

@@ -44,8 +44,7 @@ void live(const Options& options, void (*life)(const Options& options, Chance& c
     if (child == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       Chance own(seed);
-      for (std::size_t lives = 1 + own.below(20); lives > 0; --lives)
-        life(options, own);
+      for (std::size_t lives = 1 + own.below(20); lives > 0; --lives) life(options, own);
       _exit(0);
     }
     if (child < 0) {

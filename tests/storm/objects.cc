@@ -35,8 +35,7 @@ void churn_pairs(const Shared& all, Chance& chance) {
   ibv_qp_init_attr wanted = queue_pair(all.cq.get(), 8, 8);
   wanted.srq = chance.one_in(2) ? all.srq.get() : nullptr;
   const Owned<ibv_qp> qp(ibv_create_qp(all.pd.get(), &wanted));
-  if (qp == nullptr)
-    return;
+  if (qp == nullptr) return;
   ibv_qp_attr to{};
   for (const ibv_qp_state state : {IBV_QPS_INIT, IBV_QPS_ERR, IBV_QPS_RESET}) {
     to.qp_state = state;
@@ -97,8 +96,6 @@ void churn_once(const Options& options, Chance& chance) {
 
 }  // namespace
 
-void churn(const Options& options) {
-  live(options, churn_once);
-}
+void churn(const Options& options) { live(options, churn_once); }
 
 }  // namespace rdma::storm

@@ -62,8 +62,7 @@ using Counts = std::array<std::atomic<std::uint64_t>, kCounts>;
 inline Counts& counts(const std::string& file = "") {
   static Counts alone{};
   static Counts* chosen = &alone;
-  if (file.empty())
-    return *chosen;
+  if (file.empty()) return *chosen;
   const Descriptor shared(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   must(ftruncate(shared.number(), sizeof(Counts)), "writing " + file);
   static const Pages pages(sizeof(Counts), MAP_SHARED, shared.number());

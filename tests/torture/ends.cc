@@ -29,8 +29,7 @@ void hold(const Options& options) {
       continue;  // nobody has come for a while
     }
     std::cout << "request" << std::endl;
-    if (options.breaks)
-      rdma_reject(unanswered.back().id.get(), "no", 2);
+    if (options.breaks) rdma_reject(unanswered.back().id.get(), "no", 2);
   }
 }
 

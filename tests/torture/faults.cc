@@ -31,8 +31,7 @@ enum Status {
 class Trigger {
  public:
   Trigger() : file_(open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC)) {
-    if (!file_)
-      fail_errno("/proc/thread-self/fail-nth: this needs the kernel of make torture");
+    if (!file_) fail_errno("/proc/thread-self/fail-nth: this needs the kernel of make torture");
   }
 
   void arm(std::uint64_t nth) const {
@@ -69,8 +68,7 @@ void fail_allocations(std::uint64_t probability) {
 class Forced {
  public:
   Forced() : log_(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
-    if (lseek(log_.number(), 0, SEEK_END) < 0)
-      fail_errno("/dev/kmsg");
+    if (lseek(log_.number(), 0, SEEK_END) < 0) fail_errno("/dev/kmsg");
   }
 
   // Which copy or allocation failed: its kind, and who called it, the innermost first.
@@ -82,10 +80,8 @@ class Forced {
     unsigned depth = 0;
     for (;;) {
       const ssize_t length = read(log_.number(), record.data(), record.size() - 1);
-      if (length < 0 && errno == EPIPE)
-        continue;  // it has wrapped; what is left comes next
-      if (length <= 0)
-        return kind.append(" ").append(callers);
+      if (length < 0 && errno == EPIPE) continue;  // it has wrapped; what is left comes next
+      if (length <= 0) return kind.append(" ").append(callers);
       // "PRIORITY,NUMBER,TIME,-;TEXT\n", and lines of keys and values.
       std::string text(record.data(), static_cast<std::size_t>(length));
       text = text.substr(0, text.find('\n'));
@@ -115,8 +111,7 @@ class Forced {
     const std::string name = text.substr(begin + 1, end - begin - 1);
     for (const char* machinery :
          {"stack", "trace", "should_fail", "asan", "print", "lock", "might"})
-      if (name.find(machinery) != std::string::npos)
-        return;
+      if (name.find(machinery) != std::string::npos) return;
     if (callers.find(" " + name + " ") == std::string::npos && depth++ < kDeepest)
       callers += "< " + name + " ";
   }
@@ -129,8 +124,7 @@ void settle_memory() {
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
   mallopt(M_MMAP_THRESHOLD, 64 << 20);
   void* room = std::malloc(4U << 20);
-  if (room != nullptr)
-    std::memset(room, 1, 4U << 20);
+  if (room != nullptr) std::memset(room, 1, 4U << 20);
   std::free(room);
   mlockall(MCL_CURRENT);
 }
@@ -147,18 +141,15 @@ int live(const Scenario& scenario, const Options& options, std::uint64_t nth) {
       trigger.arm(nth);
     else if (options.marked)
       set("/proc/self/make-it-fail", 1);  // for this process and those that it starts
-    if (options.probability != 0)
-      fail_allocations(options.probability);
+    if (options.probability != 0) fail_allocations(options.probability);
     try {
       body();
     } catch (const std::exception& error) {
       status = kFailed;
       said = error.what();
     }
-    if (!trigger.disarm() && nth != 0)
-      status = status == kFailed ? kNotReady : kNoOccasion;
-    if (scenario.after)
-      scenario.after();
+    if (!trigger.disarm() && nth != 0) status = status == kFailed ? kNotReady : kNoOccasion;
+    if (scenario.after) scenario.after();
   } catch (const std::exception& error) {
     said = error.what();
     status = kNotReady;
@@ -175,8 +166,7 @@ End run(const Scenario& scenario, const Options& options, std::uint64_t nth, mil
   if (end.stuck) {
     std::cout << "# " << scenario.name << ", " << nth << ": it cannot be killed; it is at\n";
     std::ifstream stack("/proc/" + std::to_string(child.pid()) + "/stack");
-    for (std::string line; std::getline(stack, line);)
-      std::cout << "#   " << line << '\n';
+    for (std::string line; std::getline(stack, line);) std::cout << "#   " << line << '\n';
   }
   return end;
 }
@@ -187,8 +177,7 @@ std::string resources() {
   FILE* output = popen("rdma res show 2>&1", "r");
   require(output != nullptr, "rdma res show does not run");
   std::array<char, 256> line{};
-  while (std::fgets(line.data(), line.size(), output) != nullptr)
-    said += line.data();
+  while (std::fgets(line.data(), line.size(), output) != nullptr) said += line.data();
   const int status = pclose(output);
   require(status == 0 && said.find("weft1") != std::string::npos,
           "rdma res show does not know weft1: " + said);
@@ -203,8 +192,7 @@ std::string left_over(const std::string& before) {
     usleep(300000);
     now = resources();
   }
-  if (now == before)
-    return "";
+  if (now == before) return "";
   std::replace(now.begin(), now.end(), '\n', ' ');
   return "objects are left: " + now;
 }
@@ -220,8 +208,7 @@ struct Tally {
 std::string recovered(const Scenario& scenario, const Options& options, const std::string& before,
                       milliseconds limit) {
   std::string left = left_over(before);
-  if (!left.empty())
-    return left;
+  if (!left.empty()) return left;
   const End normal = run(scenario, options, 0, limit * 4);
   if (!normal.good())
     return "without a failure it does not work any more (status " + std::to_string(normal.status) +
@@ -273,19 +260,15 @@ void fail_each(const Scenario& scenario, const Options& options) {
   for (std::uint64_t nth = options.first; tally.why.empty(); nth += options.step) {
     const Forced forced;
     const End end = run(scenario, options, nth, limit);
-    if (end.status == kNoOccasion)
-      break;
+    if (end.status == kNoOccasion) break;
     judge(scenario, nth, end, forced, tally);
-    if (nth > kMost)
-      tally.why = "there is no end to its occasions";
+    if (nth > kMost) tally.why = "there is no end to its occasions";
     if (tally.why.empty() && tally.occasions % kBetweenChecks == 0) {
       tally.why = recovered(scenario, options, before, limit);
-      if (!tally.why.empty())
-        tally.why += ", after occasions up to " + std::to_string(nth);
+      if (!tally.why.empty()) tally.why += ", after occasions up to " + std::to_string(nth);
     }
   }
-  if (tally.why.empty())
-    tally.why = recovered(scenario, options, before, limit);
+  if (tally.why.empty()) tally.why = recovered(scenario, options, before, limit);
   report(std::string("faults in: ") + scenario.name, tally.occasions,
          std::to_string(tally.noticed) + " ended it, " + std::to_string(tally.gave_up) +
              " had librdmacm wait until killed, nothing left over, it works",
@@ -307,8 +290,7 @@ std::vector<Scenario> wanted(const Options& options) {
 }  // namespace
 
 void faults(const Options& options) {
-  for (const Scenario& scenario : wanted(options))
-    fail_each(scenario, options);
+  for (const Scenario& scenario : wanted(options)) fail_each(scenario, options);
 }
 
 void errors(const Options& options) {
@@ -321,8 +303,7 @@ void errors(const Options& options) {
   while (why.empty() && !deadline.over()) {
     for (const Scenario& scenario : some) {
       const End end = run(scenario, options, 0, std::chrono::seconds(30));
-      if (options.probability != 0)
-        fail_allocations(0);
+      if (options.probability != 0) fail_allocations(0);
       ++runs;
       gave_up += end.killed ? 1U : 0U;
       failed += end.killed || end.status != kWentWell ? 1U : 0U;

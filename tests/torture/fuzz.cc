@@ -58,11 +58,9 @@ class Session {
 
   void run(const std::string& device, std::uint64_t first) {
     file_ = open(device.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    if (file_ < 0)
-      fail_errno(device);
+    if (file_ < 0) fail_errno(device);
     // Most sessions begin as programs do, so that the rest meets something.
-    if (random(8) != 0)
-      begin();
+    if (random(8) != 0) begin();
     for (std::uint64_t call = 0; call < kCalls; ++call) {
       board_.call = call;
       // The numbers of calls that are left out are drawn all the same.
@@ -126,15 +124,11 @@ class Session {
     ib_uverbs_cmd_hdr header{};
     header.command = number;
     header.out_words = static_cast<std::uint16_t>(answer / 4);
-    if (changes != 0 && one_in(8))
-      words.resize(random(64), word());
+    if (changes != 0 && one_in(8)) words.resize(random(64), word());
     header.in_words = static_cast<std::uint16_t>((sizeof(header) + words.size() * 4) / 4);
-    if (changes != 0 && one_in(8))
-      header.in_words = static_cast<std::uint16_t>(word());
-    if (changes != 0 && one_in(8))
-      header.out_words = static_cast<std::uint16_t>(word());
-    if (changes != 0 && one_in(16))
-      header.command |= 1U << random(32);
+    if (changes != 0 && one_in(8)) header.in_words = static_cast<std::uint16_t>(word());
+    if (changes != 0 && one_in(8)) header.out_words = static_cast<std::uint16_t>(word());
+    if (changes != 0 && one_in(16)) header.command |= 1U << random(32);
     std::vector<std::byte> bytes;
     append(bytes, &header, sizeof(header));
     append(bytes, words.data(), words.size() * 4);
@@ -180,8 +174,7 @@ class Session {
   void remember(std::size_t offset) {
     weft_mmap where{};
     std::memcpy(&where, memory_ + offset, sizeof(where));
-    if (where.length != 0)
-      offsets_.push_back(where);
+    if (where.length != 0) offsets_.push_back(where);
   }
 
   // Asks for an object whose answer, of the core and then the module, tells of a mapping.
@@ -189,8 +182,7 @@ class Session {
   bool create(std::uint32_t number, const Ask& make, std::size_t core, std::size_t module,
               unsigned changes) {
     const bool made = ask(number, make, core + module, changes);
-    if (made)
-      remember(core);
+    if (made) remember(core);
     return made;
   }
 
@@ -271,8 +263,7 @@ class Session {
     }
     // Any command, of small words: most are handles, lengths and flags.
     std::vector<std::uint32_t> words(2 + random(30));
-    for (std::uint32_t& each : words)
-      each = one_in(3) ? word() : handle();
+    for (std::uint32_t& each : words) each = one_in(3) ? word() : handle();
     const std::uint64_t answer = pointer();
     std::memcpy(words.data(), &answer, sizeof(answer));
     const auto number = static_cast<std::uint32_t>(random(52));
@@ -448,18 +439,13 @@ class Session {
 
   void map() {
     weft_mmap where{.offset = random(64) * kPage, .length = (1 + random(4)) * kPage};
-    if (!offsets_.empty() && !one_in(4))
-      where = offsets_[random(offsets_.size())];
-    if (one_in(6))
-      where.offset += (random(5) - 2) * kPage;
-    if (one_in(6))
-      where.length = std::uint64_t{word()} & 0xffffff;
-    if (one_in(20))
-      where.offset = random() & 0x7ffffffffffff000;
+    if (!offsets_.empty() && !one_in(4)) where = offsets_[random(offsets_.size())];
+    if (one_in(6)) where.offset += (random(5) - 2) * kPage;
+    if (one_in(6)) where.length = std::uint64_t{word()} & 0xffffff;
+    if (one_in(20)) where.offset = random() & 0x7ffffffffffff000;
     const int rights = one_in(6) ? static_cast<int>(random(8)) : PROT_READ | PROT_WRITE;
     const int flags = one_in(8) ? MAP_PRIVATE : MAP_SHARED;
-    if (idle_)
-      return;
+    if (idle_) return;
     void* got = mmap(nullptr, where.length, rights, flags, file_, static_cast<off_t>(where.offset));
     done(kMap, got != MAP_FAILED);
     if (got != MAP_FAILED && (rights & PROT_WRITE) != 0)
@@ -467,8 +453,7 @@ class Session {
   }
 
   void scribble() {
-    if (maps_.empty() || idle_)
-      return;
+    if (maps_.empty() || idle_) return;
     const Map& mapped = maps_[random(maps_.size())];
     for (unsigned turn = 0; turn < 32 && mapped.words > 0; ++turn) {
       const std::size_t among = one_in(2) ? std::min<std::size_t>(mapped.words, 64) : mapped.words;
@@ -478,8 +463,7 @@ class Session {
   }
 
   void other() {
-    if (idle_)
-      return;
+    if (idle_) return;
     bool taken = true;
     std::array<std::byte, 64> bytes{};
     const std::uint64_t what = random(5);
@@ -492,12 +476,10 @@ class Session {
       const pid_t child = fork();
       if (child == 0) {
         for (const Map& mapped : maps_)
-          if (mapped.words > 0)
-            mapped.begin[0] = word();
+          if (mapped.words > 0) mapped.begin[0] = word();
         _exit(0);
       }
-      if (child > 0)
-        waitpid(child, nullptr, 0);
+      if (child > 0) waitpid(child, nullptr, 0);
     } else if (what == 2) {
       taken = read(file_, bytes.data(), bytes.size()) > 0;
     } else if (what == 3) {
@@ -508,8 +490,7 @@ class Session {
       const int fd = file_ + 1 + static_cast<int>(random(6));
       fcntl(fd, F_SETFL, O_NONBLOCK);
       taken = read(fd, bytes.data(), bytes.size()) > 0;
-      if (one_in(2))
-        close(fd);
+      if (one_in(2)) close(fd);
     }
     done(kOther, taken);
   }

@@ -16,9 +16,7 @@ namespace rdma::torture {
 namespace {
 
 // Few pages, since each is an allocation that can fail.
-Shape small() {
-  return {.arena = 128U << 10, .access = kAllRights};
-}
+Shape small() { return {.arena = 128U << 10, .access = kAllRights}; }
 
 std::shared_ptr<Connector> connector(const Options& options) {
   return std::make_shared<Connector>(connector_of(options));
@@ -26,17 +24,14 @@ std::shared_ptr<Connector> connector(const Options& options) {
 
 // --- by netlink ---
 
-nlmsghdr* header_of(std::byte* bytes) {
-  return reinterpret_cast<nlmsghdr*>(bytes);
-}
+nlmsghdr* header_of(std::byte* bytes) { return reinterpret_cast<nlmsghdr*>(bytes); }
 
 // The attribute of that type in a message, or nullptr.
 const std::byte* attribute(const nlmsghdr* message, int type) {
   const auto* bytes = reinterpret_cast<const std::byte*>(message);
   for (std::size_t at = NLMSG_HDRLEN; at + NLA_HDRLEN <= message->nlmsg_len;) {
     const auto* head = reinterpret_cast<const nlattr*>(bytes + at);
-    if ((head->nla_type & NLA_TYPE_MASK) == type)
-      return bytes + at + NLA_HDRLEN;
+    if ((head->nla_type & NLA_TYPE_MASK) == type) return bytes + at + NLA_HDRLEN;
     at += NLA_ALIGN(head->nla_len);
   }
   return nullptr;
@@ -125,15 +120,12 @@ class Netlink {
       fail_errno("sending by netlink");
     for (;;) {
       const ssize_t length = recv(socket_.number(), answer_.data(), answer_.size(), 0);
-      if (length < 0)
-        fail_errno("an answer by netlink");
+      if (length < 0) fail_errno("an answer by netlink");
       auto left = static_cast<std::size_t>(length);
       for (const nlmsghdr* message = header_of(answer_.data()); NLMSG_OK(message, left);
            message = NLMSG_NEXT(message, left)) {
-        if (message->nlmsg_seq != sequence_)
-          continue;  // of a question that was given up
-        if (message->nlmsg_type == NLMSG_DONE)
-          return;
+        if (message->nlmsg_seq != sequence_) continue;  // of a question that was given up
+        if (message->nlmsg_type == NLMSG_DONE) return;
         if (message->nlmsg_type == NLMSG_ERROR) {
           require_zero(static_cast<const nlmsgerr*>(NLMSG_DATA(message))->error, "netlink");
           return;
@@ -187,8 +179,7 @@ void every_object(ibv_context* context) {
   require_zero(ibv_query_srq(srq.get(), &limit), "ibv_query_srq");
   ibv_qp_attr attr{};
   require_zero(ibv_query_qp(qp.get(), &attr, IBV_QP_STATE | IBV_QP_CAP, &init), "ibv_query_qp");
-  for (const ibv_qp_state state : {IBV_QPS_ERR, IBV_QPS_RESET})
-    modify(qp.get(), state);
+  for (const ibv_qp_state state : {IBV_QPS_ERR, IBV_QPS_RESET}) modify(qp.get(), state);
   // It returns codes of its own, and wants no rights that it is not to change.
   require(
       ibv_rereg_mr(mr.get(), IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, memory.data(), 4096, 0) == 0,
@@ -235,16 +226,14 @@ void every_operation(const Pair& pair) {
 // A link that could not be found or deleted, for want of memory, is there for good.
 void drop_link() {
   Netlink netlink;
-  if (const std::optional<std::uint32_t> index = netlink.find("weft7"))
-    netlink.delete_link(*index);
+  if (const std::optional<std::uint32_t> index = netlink.find("weft7")) netlink.delete_link(*index);
 }
 
 // Each setting as it stands.
 void write_settings() {
   for (const auto& file : std::filesystem::directory_iterator("/sys/class/infiniband/weft1/weft")) {
     const Descriptor setting(open(file.path().c_str(), O_RDWR | O_CLOEXEC));
-    if (!setting)
-      continue;  // one that only shows
+    if (!setting) continue;  // one that only shows
     std::array<char, 128> text{};
     ssize_t length = pread(setting.number(), text.data(), text.size(), 0);
     // The words of a set are shown apart and written with commas.

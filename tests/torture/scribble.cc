@@ -50,8 +50,7 @@ void bystand(const Options& options, Board& board, Clock::time_point end) {
     to.expect_recv(receive, length);
     from.expect_send(sent, IBV_WC_SEND);
     to.memory().check(target, "the bystander's");
-    if (++board.transfers % 64 == 0)
-      check_all(*pair.client, *pair.server);
+    if (++board.transfers % 64 == 0) check_all(*pair.client, *pair.server);
   }
   check_all(*pair.client, *pair.server);
 }
@@ -94,8 +93,7 @@ class Scribbler {
     const std::jthread one([this](const std::stop_token& done) { ring_all(pairs_[0], done); });
     const std::jthread other([this](const std::stop_token& done) { ring_all(pairs_[1], done); });
     while (Clock::now() < end)
-      for (unsigned turn = 0; turn < 512; ++turn)
-        write_something();
+      for (unsigned turn = 0; turn < 512; ++turn) write_something();
   }
 
  private:
@@ -134,13 +132,11 @@ class Scribbler {
                     .remote_addr = address(),
                     .rkey = key(),
                     .inline_len = random(4) != 0 ? 0 : word()};
-    if (random(2) != 0)
-      work.flags &= static_cast<std::uint8_t>(~WEFT_WR_INLINE);
+    if (random(2) != 0) work.flags &= static_cast<std::uint8_t>(~WEFT_WR_INLINE);
     for (weft_sge& sge : work.sge)
       sge = {address(), random(4) != 0 ? static_cast<std::uint32_t>(random(65536)) : word(), key()};
     const std::size_t blocks = (ring.count * 4 - WEFT_RING_OFFSET) / sizeof(work);
-    if (blocks == 0)
-      return;
+    if (blocks == 0) return;
     auto* bytes = reinterpret_cast<std::byte*>(ring.words);
     std::memcpy(bytes + WEFT_RING_OFFSET + random(blocks) * sizeof(work), &work, sizeof(work));
     ++board_.requests;
@@ -204,8 +200,7 @@ void scribble(const Options& options) {
   std::uint64_t unconnected = 0;
   std::uint64_t signals = 0;
   std::string why;
-  while (!board.ready && Clock::now() < end)
-    usleep(10000);
+  while (!board.ready && Clock::now() < end) usleep(10000);
   while (why.empty() && Clock::now() < end) {
     const std::uint64_t seed = options.seed + lives++;
     std::cout << "# scribbler " << seed << ", " << board.words << " words so far, "

@@ -51,8 +51,7 @@ void await(Endpoint& end, ibv_cq* cq, const char* what, std::chrono::seconds pat
   const Deadline deadline(patience);
   for (;;) {
     std::optional<ibv_wc> completion = end.poll(cq);
-    if (!completion && ibv_req_notify_cq(cq, 0) == 0)
-      completion = end.poll(cq);
+    if (!completion && ibv_req_notify_cq(cq, 0) == 0) completion = end.poll(cq);
     if (completion) {
       if (completion->status != IBV_WC_SUCCESS)
         throw Broken(std::string(what) + ": " + to_string(*completion));
@@ -125,9 +124,7 @@ constexpr std::size_t kLongHeader = 18;   // of an untagged one
 constexpr std::size_t kCrc = 4;
 constexpr Limit kTick{100};
 
-std::size_t padding(std::size_t length) {
-  return -(kLengthField + length) % 4;
-}
+std::size_t padding(std::size_t length) { return -(kLengthField + length) % 4; }
 
 // One direction of a connection, which it follows frame by frame.
 class Follower {
@@ -162,8 +159,7 @@ class Follower {
  private:
   // The byte about to pass is at at_, and if that is behind the length field, length_ is known.
   bool due(const Flip& flip) const {
-    if (handshake_ || flipped_ || frame_ < flip.frame)
-      return false;
+    if (handshake_ || flipped_ || frame_ < flip.frame) return false;
     // Where each field begins, and how many bytes it has.
     const std::size_t payload = std::max(length_, kLongHeader) - kLongHeader;
     const std::array<std::pair<std::size_t, std::size_t>, kNames.size()> fields = {
@@ -210,8 +206,7 @@ class Proxy {
   void run(const std::stop_token& ends) {
     enter(netns_);
     while (!ends.stop_requested()) {
-      if (!wait_ready(listener_.number(), Deadline(kTick)))
-        continue;
+      if (!wait_ready(listener_.number(), Deadline(kTick))) continue;
       try {
         const Descriptor client = accept_from(listener_);
         const Descriptor server = connect_to(server_);
@@ -232,14 +227,11 @@ class Proxy {
                                      pollfd{.fd = server, .events = POLLIN, .revents = 0}};
     const std::array<int, 2> to = {server, client};
     while (!ends.stop_requested() && (waiting[0].fd >= 0 || waiting[1].fd >= 0)) {
-      if (poll(waiting.data(), waiting.size(), static_cast<int>(kTick.count())) < 0)
-        return;
+      if (poll(waiting.data(), waiting.size(), static_cast<int>(kTick.count())) < 0) return;
       for (std::size_t i = 0; i < waiting.size(); ++i) {
-        if (waiting[i].fd < 0 || waiting[i].revents == 0)
-          continue;
+        if (waiting[i].fd < 0 || waiting[i].revents == 0) continue;
         const ssize_t n = recv(waiting[i].fd, buffer.data(), buffer.size(), 0);
-        if (n < 0)
-          return;
+        if (n < 0) return;
         if (n == 0) {
           shutdown(to[i], SHUT_WR);
           waiting[i].fd = -1;
@@ -248,10 +240,8 @@ class Proxy {
         const std::span bytes(buffer.data(), static_cast<std::size_t>(n));
         // Told before it is sent: what it does may be seen before we run again.
         const bool damage = armed_ && (i == 0) == flip_.to_server;
-        if (followers[i].pass(bytes, damage ? &flip_ : nullptr))
-          flipped_ = true;
-        if (send(to[i], bytes.data(), bytes.size(), MSG_NOSIGNAL) != n)
-          return;
+        if (followers[i].pass(bytes, damage ? &flip_ : nullptr)) flipped_ = true;
+        if (send(to[i], bytes.data(), bytes.size(), MSG_NOSIGNAL) != n) return;
       }
     }
   }
@@ -315,8 +305,7 @@ void push(Endpoint& from, Endpoint& to) {
   to.memory().expect({{kPushed, kPiece}}, from.memory().gather({{kSource, kPiece}}));
   Work work = from.work(IBV_WR_RDMA_WRITE, {{kSource, kPiece}}, to, kPushed);
   work.send_flags = 0;
-  for (unsigned sent = 0; sent < kBehind; sent += kPiece)
-    from.post_send(work);
+  for (unsigned sent = 0; sent < kBehind; sent += kPiece) from.post_send(work);
   from.expect_error_state();
 }
 
@@ -416,8 +405,7 @@ void bulk(const Options& options) {
           transfer(from, to, way, random, kLossyPatience);
         } catch (const Broken& broken) {
           check_around(to.memory(), way.target, "the target's");
-          if (!options.breaks)
-            throw Failure(broken.what());
+          if (!options.breaks) throw Failure(broken.what());
           std::cout << "# connection " << connections << " broke: " << broken.what() << '\n';
           break;
         }
@@ -468,8 +456,7 @@ void flip(const Options& options) {
       if (!options.paths) {
         one(pair, proxy, plan.to_server, random);
       } else if (!one_of_paths(pair, proxy, joins, random)) {
-        if (++undue * kUndue <= options.flips)
-          continue;
+        if (++undue * kUndue <= options.flips) continue;
         throw Failure(std::to_string(undue) + " flips were never due");
       }
       // The core returns counters that are up to 10 ms old.
@@ -485,8 +472,7 @@ void flip(const Options& options) {
     }
     ++i;
   }
-  if (undue != 0)
-    std::cout << "# " << undue << " flips were never due, and were drawn anew\n";
+  if (undue != 0) std::cout << "# " << undue << " flips were never due, and were drawn anew\n";
   const char* const outcome = options.paths
                                   ? "each ended a path by its CRC; all went on by another"
                                   : "each ended its connection by its CRC; no byte elsewhere";

@@ -14,13 +14,9 @@ u64 result(u8 op, u64 found, u64 data, u64 mask, u64 compare = 0, u64 compare_ma
   return weft_atomic_result(&req, found);
 }
 
-u64 add(u64 found, u64 data, u64 ends) {
-  return result(WEFT_ATOMIC_FETCH_ADD, found, data, ends);
-}
+u64 add(u64 found, u64 data, u64 ends) { return result(WEFT_ATOMIC_FETCH_ADD, found, data, ends); }
 
-u64 swap(u64 found, u64 data, u64 mask) {
-  return result(WEFT_ATOMIC_SWAP, found, data, mask);
-}
+u64 swap(u64 found, u64 data, u64 mask) { return result(WEFT_ATOMIC_SWAP, found, data, mask); }
 
 u64 compare_swap(u64 found, u64 compare, u64 compare_mask, u64 data, u64 mask) {
   return result(WEFT_ATOMIC_CMP_SWAP, found, data, mask, compare, compare_mask);
@@ -95,8 +91,7 @@ TEST(Atomic, ResponseRoundTrips) {
 }
 
 TEST(Atomic, ThreeOperationsExist) {
-  for (u8 op = 0; op < 16; op++)
-    EXPECT_EQ(weft_atomic_op_ok(op), op < 3) << int{op};
+  for (u8 op = 0; op < 16; op++) EXPECT_EQ(weft_atomic_op_ok(op), op < 3) << int{op};
 }
 
 }  // namespace

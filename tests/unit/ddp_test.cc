@@ -62,9 +62,7 @@ weft_ddp_hdr decoded(const u8* bytes, u32 len, bool extended = false) {
   return hdr;
 }
 
-TEST(Ddp, DecodesTagged) {
-  EXPECT_EQ(fields(decoded(kWrite.data(), 14)), fields(kWriteHdr));
-}
+TEST(Ddp, DecodesTagged) { EXPECT_EQ(fields(decoded(kWrite.data(), 14)), fields(kWriteHdr)); }
 
 TEST(Ddp, DecodesUntagged) {
   EXPECT_EQ(fields(decoded(kSendInv.data(), 18)), fields(kSendInvHdr));
@@ -102,8 +100,7 @@ TEST(Ddp, EveryOpcodeRoundTrips) {
         in.mo = 0x80000001;
         if (opcode == WEFT_RDMAP_SEND_INV || opcode == WEFT_RDMAP_SEND_SE_INV)
           in.inv_stag = 0x01020304;
-        if (opcode == WEFT_RDMAP_SEND_IMM || opcode == WEFT_RDMAP_SEND_SE_IMM)
-          in.imm = 0x01020304;
+        if (opcode == WEFT_RDMAP_SEND_IMM || opcode == WEFT_RDMAP_SEND_SE_IMM) in.imm = 0x01020304;
       }
       Bytes buf(WEFT_DDP_MAX_LEN, 0xee);
       const u32 len = weft_ddp_encode(buf.data(), &in);
@@ -124,8 +121,7 @@ TEST(Ddp, AnStagThatIsNotForThePeerStaysHere) {
 }
 
 TEST(Ddp, RefusesEveryLengthThatIsTooShort) {
-  for (size_t len = 0; len < 14; len++)
-    EXPECT_EQ(refusal_of(exact(kWrite, len)), kCutShort) << len;
+  for (size_t len = 0; len < 14; len++) EXPECT_EQ(refusal_of(exact(kWrite, len)), kCutShort) << len;
   for (size_t len = 0; len < 18; len++)
     EXPECT_EQ(refusal_of(exact(kSendInv, len)), kCutShort) << len;
   EXPECT_EQ(refusal_of(kWrite + Bytes(100)), std::nullopt);
@@ -223,8 +219,7 @@ TEST(Ddp, EveryControlField) {
     Bytes bytes = kReadReq;
     put_unaligned_be16(static_cast<u16>(control), bytes.data());
     const u32 opcode = control & 0xf;
-    if (opcode != 1)
-      bytes[9] = opcode == 7 ? 2 : 0;
+    if (opcode != 1) bytes[9] = opcode == 7 ? 2 : 0;
     const bool tagged = (control & 0x8000) != 0;
     const bool good = (control & 0x0300) == 0x0100 && (control & 0x00c0) == 0x0040 && opcode < 8 &&
                       tagged == (opcode == 0 || opcode == 2);

@@ -18,8 +18,7 @@ Bytes by_steps(u64 at, const Bytes& fpdu) {
       out.insert(out.end(), {0, 0, static_cast<u8>(back >> 8), static_cast<u8>(back)});
       at += 4;
     }
-    if (i == 0)
-      begin = at;
+    if (i == 0) begin = at;
     out.push_back(fpdu[i]);
     at++;
   }

@@ -24,8 +24,7 @@ Read read(const Bytes& stream, const std::vector<u32>& cuts, const Must& must) {
   u32 left = 0;  // of the piece
   u32 n = 0;
   for (size_t at = 0; at < stream.size(); left -= std::min(left, n)) {
-    if (left == 0 && cut != cuts.end())
-      left = *cut++;
+    if (left == 0 && cut != cuts.end()) left = *cut++;
     n = static_cast<u32>(stream.size() - at);
     n = left != 0 ? std::min(n, left) : n;
     if (weft_marks_next(&marks, &n)) {

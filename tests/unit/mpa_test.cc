@@ -8,9 +8,7 @@
 namespace weft::test {
 namespace {
 
-Bytes text(std::string_view s) {
-  return {s.begin(), s.end()};
-}
+Bytes text(std::string_view s) { return {s.begin(), s.end()}; }
 
 const Bytes kReqKey = text("MPA ID Req Frame");
 const Bytes kRepKey = text("MPA ID Rep Frame");

@@ -75,8 +75,7 @@ TEST(Path, ReservedBytesAreIgnoredAndWrittenAsZero) {
 
 TEST(Path, AddressesComeAsTheyWent) {
   weft_path_addrs in{};
-  for (u8 i = 0; i < WEFT_PATH_KEY_LEN; i++)
-    in.key[i] = static_cast<u8>(0xa0 + i);
+  for (u8 i = 0; i < WEFT_PATH_KEY_LEN; i++) in.key[i] = static_cast<u8>(0xa0 + i);
   in.port = 0xbeef;
   in.paths = 3;
   for (u8 num = 0; num <= WEFT_PATH_MAX_ADDRS; num++) {

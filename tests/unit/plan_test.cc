@@ -196,8 +196,7 @@ TEST(Plan, TrainsOfRandomMessages) {
       const u32 below = kind < 4 ? 64 : kind < 7 ? 2 * emss : 20 * emss;
       const u32 size = random() % below;
       ASSERT_NO_FATAL_FAILURE(stream.send(random() % 2 == 0, size)) << "emss " << emss;
-      if (random() % 50 == 0)
-        stream.end_segment();
+      if (random() % 50 == 0) stream.end_segment();
     }
   }
 }
@@ -207,8 +206,7 @@ TEST(Plan, TrainsOfTinyMessages) {
     for (u32 size = 0; size <= 32; size++) {
       for (const bool tagged : {false, true}) {
         Stream stream(emss, emss);
-        for (int i = 0; i < 2000; i++)
-          ASSERT_NO_FATAL_FAILURE(stream.send(tagged, size));
+        for (int i = 0; i < 2000; i++) ASSERT_NO_FATAL_FAILURE(stream.send(tagged, size));
         EXPECT_EQ(stream.fpdus(), 2000U) << "a tiny message was cut";
       }
     }
@@ -232,8 +230,7 @@ TEST(Plan, LargeFpdus) {
   std::mt19937 random = fresh_random(5041);
   for (const u32 emss : kEmss) {
     for (const u32 max_fpdu : {emss, emss + 4, 2 * emss, 16384U, 65540U, 65544U, 100000U}) {
-      if (max_fpdu < emss)
-        continue;
+      if (max_fpdu < emss) continue;
       Stream stream(emss, max_fpdu);
       for (int i = 0; i < 2000; i++) {
         ASSERT_NO_FATAL_FAILURE(stream.send(random() % 2 == 0, random() % 200000))

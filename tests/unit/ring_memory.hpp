@@ -14,8 +14,7 @@ namespace weft_test {
 class Memory {
  public:
   explicit Memory(size_t bytes) {
-    if (posix_memalign(&base_, 4096, bytes) != 0)
-      abort();
+    if (posix_memalign(&base_, 4096, bytes) != 0) abort();
     memset(base_, 0, bytes);
   }
   ~Memory() { free(base_); }

@@ -59,8 +59,7 @@ class SendRingTest : public testing::TestWithParam<uint32_t> {
     return ring_.push(request(wr_id), sges.data(), static_cast<uint32_t>(sges.size()));
   }
   void push_largest(uint32_t count) {
-    for (uint32_t i = 0; i < count; i++)
-      ASSERT_TRUE(push(i, many_));
+    for (uint32_t i = 0; i < count; i++) ASSERT_TRUE(push(i, many_));
   }
 
   // The next request, which is that one.
@@ -154,14 +153,12 @@ TEST_P(SendRingTest, FullWhenBlocksRunOutAndNotBefore) {
   ring_.publish();
 
   // The kernel has fetched all, but blocks come free with completion only.
-  for (uint32_t i = 0; i < kBlocks; i++)
-    fetched(i);
+  for (uint32_t i = 0; i < kBlocks; i++) fetched(i);
   expect_empty();
   EXPECT_FALSE(push(99, one_));
 
   kernel_.release(4);
-  for (int i = 0; i < 5; i++)
-    ring_.retire(true);
+  for (int i = 0; i < 5; i++) ring_.retire(true);
   EXPECT_EQ(weft_sq_blocks_for_sge(WEFT_MAX_SGE), 5U);
   EXPECT_FALSE(push(100, many_));
   kernel_.release(1);
@@ -220,8 +217,7 @@ TEST_P(SendRingTest, CountsUntilPolled) {
     wr.flags = flags;
     const bool taken = ring_.push_block(wr, 0);
     ring_.publish();
-    if (SendEntry entry; kernel_.fetch(&entry))
-      kernel_.release(entry.blocks);
+    if (SendEntry entry; kernel_.fetch(&entry)) kernel_.release(entry.blocks);
     return taken;
   };
   EXPECT_TRUE(post(WEFT_WR_SIGNALED));
@@ -257,8 +253,7 @@ TEST_P(SendRingTest, ScribbledBlocksEndTheCountAllTheSame) {
     attach(3);
     push_largest(3);
     ring_.publish();
-    for (uint32_t i = 0; i < 3; i++)
-      kernel_.release(fetched(i).blocks);
+    for (uint32_t i = 0; i < 3; i++) kernel_.release(fetched(i).blocks);
     auto* ring = static_cast<uint8_t*>(memory_.base()) + WEFT_RING_OFFSET;
     for (uint32_t i = 0; i < kBlocks; i++) {
       ring[size_t{i} * WEFT_SQ_BLOCK + offsetof(weft_sq_wr, num_blocks)] =
@@ -278,8 +273,7 @@ TEST_P(SendRingTest, ARefusedRequestLeavesNoTrace) {
   EXPECT_FALSE(push(50, many_));
   EXPECT_EQ(ring_.free_slots(), 1U);
   ring_.publish();
-  for (uint32_t i = 0; i < 3; i++)
-    fetched(i);
+  for (uint32_t i = 0; i < 3; i++) fetched(i);
   expect_empty();
 }
 
@@ -365,8 +359,7 @@ TEST_P(SendRingTest, SingleBlocksAtEveryPosition) {
     EXPECT_EQ(entry.head.atomic.operands.compare_add, wr_id * 17);
     EXPECT_EQ(entry.head.atomic.operands.swap, wr_id * 19);
   }
-  for (uint32_t i = 0; i < kBlocks; i++)
-    ASSERT_TRUE(ring_.push_block(request(i), 0));
+  for (uint32_t i = 0; i < kBlocks; i++) ASSERT_TRUE(ring_.push_block(request(i), 0));
   EXPECT_FALSE(ring_.push_block(request(99), 0));
 }
 
@@ -452,8 +445,7 @@ TEST_P(RecvRingTest, TakesAsManyAsItPromises) {
     const bool shared = step % 2 == 0;
     attach(promised, shared);
     for (int pass = 0; pass < 5; pass++) {
-      for (uint32_t i = 0; i < promised; i++)
-        ASSERT_TRUE(push(i)) << i << " of " << promised;
+      for (uint32_t i = 0; i < promised; i++) ASSERT_TRUE(push(i)) << i << " of " << promised;
       EXPECT_FALSE(push(99)) << promised;
       ring_.publish();
       RecvEntry entry;
@@ -462,8 +454,7 @@ TEST_P(RecvRingTest, TakesAsManyAsItPromises) {
       kernel_.release();
       if (!shared && promised != 0) {
         EXPECT_FALSE(push(99)) << promised;
-        for (uint32_t i = 0; i < promised; i++)
-          ring_.retire();
+        for (uint32_t i = 0; i < promised; i++) ring_.retire();
       }
     }
   }
@@ -477,8 +468,7 @@ class CompletionRingTest : public testing::TestWithParam<uint32_t> {
 
   CompletionRingTest() : memory_(WEFT_RING_OFFSET + kEntries * sizeof(weft_cqe)) {
     kernel_ = KernelCompletionQueue(memory_.base(), kEntries);
-    if (GetParam() != 0)
-      kernel_.start_at(GetParam());
+    if (GetParam() != 0) kernel_.start_at(GetParam());
     ring_ = zeroed<CompletionRing>();
     ring_.attach(memory_.base(), kEntries);
   }
@@ -489,16 +479,14 @@ class CompletionRingTest : public testing::TestWithParam<uint32_t> {
   }
 
   void fill() {
-    for (uint32_t i = 0; i < kEntries; i++)
-      ASSERT_TRUE(complete(i));
+    for (uint32_t i = 0; i < kEntries; i++) ASSERT_TRUE(complete(i));
   }
 
   // Polls one, or returns UINT64_MAX.
   uint64_t poll() {
     uint32_t word = 0;
     const weft_cqe* cqe = ring_.peek(&word);
-    if (cqe == nullptr)
-      return UINT64_MAX;
+    if (cqe == nullptr) return UINT64_MAX;
     EXPECT_EQ(WEFT_CQE_OPCODE(word), static_cast<uint32_t>(WEFT_OP_SEND));
     EXPECT_EQ(cqe->byte_len, static_cast<uint32_t>(cqe->wr_id * 2));
     const uint64_t wr_id = cqe->wr_id;
@@ -514,9 +502,7 @@ class CompletionRingTest : public testing::TestWithParam<uint32_t> {
 INSTANTIATE_TEST_SUITE_P(Start, CompletionRingTest,
                          testing::Values(0U, 3U, 8U, 12U, 0xfffffff8U, 0xfffffffdU));
 
-TEST_P(CompletionRingTest, EmptyAtFirst) {
-  EXPECT_EQ(poll(), UINT64_MAX);
-}
+TEST_P(CompletionRingTest, EmptyAtFirst) { EXPECT_EQ(poll(), UINT64_MAX); }
 
 TEST_P(CompletionRingTest, PhaseTurnsWithEveryPass) {
   uint64_t pushed = 0;
@@ -524,10 +510,8 @@ TEST_P(CompletionRingTest, PhaseTurnsWithEveryPass) {
   // Batches of every size, so that each slot is met in each phase.
   for (uint32_t round = 0; round < 200; round++) {
     const uint32_t batch = 1 + round % kEntries;
-    for (uint32_t i = 0; i < batch; i++)
-      ASSERT_TRUE(complete(pushed++));
-    for (uint32_t i = 0; i < batch; i++)
-      ASSERT_EQ(poll(), polled++);
+    for (uint32_t i = 0; i < batch; i++) ASSERT_TRUE(complete(pushed++));
+    for (uint32_t i = 0; i < batch; i++) ASSERT_EQ(poll(), polled++);
     ASSERT_EQ(poll(), UINT64_MAX) << "an entry of the pass before";
     ring_.publish();
   }
@@ -558,8 +542,7 @@ TEST_P(CompletionRingTest, DiscardHitsOneQueuePairOnly) {
   ASSERT_TRUE(complete(1, 7));
   ring_.take();  // already polled: must not be touched
   ring_.publish();
-  for (uint32_t i = 0; i < kEntries; i++)
-    ASSERT_TRUE(complete(i, i % 2 == 0 ? 7 : 8));
+  for (uint32_t i = 0; i < kEntries; i++) ASSERT_TRUE(complete(i, i % 2 == 0 ? 7 : 8));
   ring_.discard(7);
   for (uint32_t i = 0; i < kEntries; i++) {
     uint32_t word = 0;
@@ -587,8 +570,7 @@ TEST_P(CompletionRingTest, MovesToRingsOfOtherSizes) {
     uint32_t room = size - static_cast<uint32_t>(pushed - polled);
     for (uint32_t i = static_cast<uint32_t>(random() % (room + 1)); i > 0; i--)
       ASSERT_TRUE(complete(pushed++));
-    for (uint64_t i = random() % (pushed - polled + 1); i > 0; i--)
-      ASSERT_EQ(poll(), polled++);
+    for (uint64_t i = random() % (pushed - polled + 1); i > 0; i--) ASSERT_EQ(poll(), polled++);
     ring_.publish();
     do {
       size = 1U << random() % 7;
@@ -597,8 +579,7 @@ TEST_P(CompletionRingTest, MovesToRingsOfOtherSizes) {
     kernel_.move(rings.back()->base(), size);
     ring_.move(rings.back()->base(), size);
   }
-  while (polled < pushed)
-    ASSERT_EQ(poll(), polled++);
+  while (polled < pushed) ASSERT_EQ(poll(), polled++);
   EXPECT_EQ(poll(), UINT64_MAX);
   ring_.publish();
   EXPECT_TRUE(kernel_.notify(false)) << "armed, as before all moves";

@@ -74,8 +74,7 @@ TEST(Threads, NoDoorbellIsLost) {
         times_asked++;
         SendEntry entry;
         while (kernel.fetch(&entry)) {
-          if (entry.head.wr_id != expected++)
-            failed = true;
+          if (entry.head.wr_id != expected++) failed = true;
           kernel.release(entry.blocks);
           ring.retire(false);
         }
@@ -91,8 +90,7 @@ TEST(Threads, NoDoorbellIsLost) {
     const uint64_t before = next;
     for (uint64_t i = 0; i < chain && next < kRequests; i++) {
       weft_sq_wr wr = {.wr_id = next};
-      if (!ring.push(wr, sges, static_cast<uint32_t>(random() % 7)))
-        break;
+      if (!ring.push(wr, sges, static_cast<uint32_t>(random() % 7))) break;
       next++;
     }
     if (next != before) {
@@ -125,8 +123,7 @@ TEST(Threads, NoCompletionEventIsLost) {
 
   std::thread kernel_thread([&] {
     for (uint64_t i = 0; i < kCompletions && !failed; i++) {
-      while (in_ring.load() >= kEntries && !failed)
-        std::this_thread::yield();
+      while (in_ring.load() >= kEntries && !failed) std::this_thread::yield();
       in_ring++;
       weft_cqe cqe = {.wr_id = i};
       if (!kernel.push(cqe, 0, 0, WEFT_OP_SEND)) {
@@ -146,8 +143,7 @@ TEST(Threads, NoCompletionEventIsLost) {
     uint32_t word = 0;
     uint64_t taken = 0;
     while (const weft_cqe* cqe = ring.peek(&word)) {
-      if (cqe->wr_id != next++)
-        failed = true;
+      if (cqe->wr_id != next++) failed = true;
       ring.take();
       taken++;
     }
@@ -157,12 +153,10 @@ TEST(Threads, NoCompletionEventIsLost) {
   while (next < kCompletions && !failed) {
     // Solicited-only weakens no pending "any": safe if the first arm after an event asks for any.
     ring.arm(false);
-    if (random() % 4 == 0)
-      ring.arm(true);
+    if (random() % 4 == 0) ring.arm(true);
     const uint64_t before = next;
     drain();
-    if (next == before && next < kCompletions && !event.wait())
-      failed = true;
+    if (next == before && next < kCompletions && !event.wait()) failed = true;
     drain();
   }
   const bool lost = failed;
@@ -182,8 +176,7 @@ void collide(uint32_t rounds, User user, Kernel kernel, Check check) {
   std::atomic<uint32_t> done = 0;
   const auto await = [](const std::atomic<uint32_t>& word, uint32_t value) {
     for (int spins = 0; word.load(std::memory_order_acquire) != value; spins++) {
-      if (spins > 2000)
-        std::this_thread::yield();
+      if (spins > 2000) std::this_thread::yield();
     }
   };
   const auto linger = [](uint32_t turns) {

@@ -59,8 +59,7 @@ inline Bytes written(const Bytes& ulpdu, bool crc) {
   const u32 len = static_cast<u32>(ulpdu.size());
   Bytes fpdu(weft_fpdu_len(len), 0xee);
   std::copy(ulpdu.begin(), ulpdu.end(), weft_fpdu_begin(fpdu.data(), len));
-  if (weft_fpdu_end(fpdu.data(), len, crc) != fpdu.size())
-    std::abort();
+  if (weft_fpdu_end(fpdu.data(), len, crc) != fpdu.size()) std::abort();
   return fpdu;
 }
 
@@ -76,9 +75,7 @@ T with(T value, Field T::*field, Value to, Rest... rest) {
 }
 
 // All fields of a structure, to be compared and shown at once.
-inline auto fields(const weft_term& t) {
-  return std::tuple(t.layer, t.etype, t.code);
-}
+inline auto fields(const weft_term& t) { return std::tuple(t.layer, t.etype, t.code); }
 inline auto fields(const weft_ddp_hdr& h) {
   return std::tuple(h.opcode, h.tagged, h.last, h.stag, h.to, h.inv_stag, h.imm, h.qn, h.msn, h.mo);
 }

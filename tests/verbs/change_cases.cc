@@ -26,8 +26,7 @@ void resize_under_traffic(Endpoint& client, Endpoint& server) {
     for (unsigned at = 0; !done.stop_requested(); ++at) {
       ibv_cq* const queue = at % 2 == 0 ? server.recv_cq() : client.send_cq();
       error = ibv_resize_cq(queue, sizes[at % std::size(sizes)]);
-      if (error != 0)
-        return;
+      if (error != 0) return;
       ++resized;
       // Leaves the queue's lock to the polling threads for most of the time.
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -68,8 +67,7 @@ void registered_anew(Endpoint& client, Endpoint& server) {
                    second.data(), second.size(),
                    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
   if (error != 0) {
-    if (errno == EOPNOTSUPP)
-      throw Lacking("the device does not register regions anew");
+    if (errno == EOPNOTSUPP) throw Lacking("the device does not register regions anew");
     fail_errno("ibv_rereg_mr");
   }
   client.memory().fill({{kSource, 15000}}, 77);

@@ -28,8 +28,7 @@ class Cgroup {
  public:
   Cgroup() {
     char name[] = "/tmp/weft-cgroup-XXXXXX";
-    if (mkdtemp(name) == nullptr)
-      fail_errno("mkdtemp");
+    if (mkdtemp(name) == nullptr) fail_errno("mkdtemp");
     root_ = name;
     if (mount("none", name, "cgroup2", 0, nullptr) != 0) {
       rmdir(name);
@@ -59,10 +58,8 @@ class Cgroup {
     std::ifstream from(path_ + "/" + file);
     std::string word;
     while (from >> word) {
-      if (name.empty())
-        return std::stoull(word);
-      if (word == name && from >> word)
-        return std::stoull(word);
+      if (name.empty()) return std::stoull(word);
+      if (word == name && from >> word) return std::stoull(word);
     }
     throw Failure(file + " has no " + name);
   }

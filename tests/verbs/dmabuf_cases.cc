@@ -32,14 +32,12 @@ class Buffer {
  public:
   Buffer() {
     const Descriptor device(open("/dev/udmabuf", O_RDWR | O_CLOEXEC));
-    if (!device)
-      throw Skip("there is no /dev/udmabuf here");
+    if (!device) throw Skip("there is no /dev/udmabuf here");
     udmabuf_create want{.memfd = static_cast<std::uint32_t>(file_.number()),
                         .flags = UDMABUF_FLAGS_CLOEXEC,
                         .size = kSize};
     descriptor_ = Descriptor(ioctl(device.number(), UDMABUF_CREATE, &want));
-    if (!descriptor_)
-      fail_errno("a DMA buffer");
+    if (!descriptor_) fail_errno("a DMA buffer");
   }
 
   int fd() const { return descriptor_.number(); }

@@ -30,8 +30,7 @@ void refused_message(Suite& suite) {
 
 // So many messages of a byte, each of which has its receive.
 void send(const Pair& pair, int messages) {
-  for (int at = 0; at < messages; ++at)
-    pair.server->post_recv({{kTarget, 1}});
+  for (int at = 0; at < messages; ++at) pair.server->post_recv({{kTarget, 1}});
   for (int at = 0; at < messages; ++at)
     pair.client->post_send(pair.client->work(IBV_WR_SEND, {{kSource, 1}}));
 }

@@ -41,8 +41,7 @@ class Wallpaper {
   // Returns true if these bytes are at the offset, seen through the file's first mapping.
   bool holds(std::uint64_t offset, const std::vector<std::uint8_t>& what) const {
     for (std::size_t at = 0; at < what.size(); ++at) {
-      if (bytes()[(offset + at) % file_] != what[at])
-        return false;
+      if (bytes()[(offset + at) % file_] != what[at]) return false;
     }
     return true;
   }
@@ -50,8 +49,7 @@ class Wallpaper {
 
  private:
   static std::uint64_t room_for(std::uint64_t size, std::uint64_t file) {
-    if (size + 2 * file > SIZE_MAX)
-      throw Skip("a process of 32 bits has no room for it");
+    if (size + 2 * file > SIZE_MAX) throw Skip("a process of 32 bits has no room for it");
     return size + 2 * file;
   }
   std::uint64_t size_;

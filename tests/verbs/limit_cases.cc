@@ -55,17 +55,14 @@ int make_cq(const Endpoint& end, std::uint32_t entries) {
 int make_srq(const Endpoint& end, std::uint32_t receives, std::uint32_t sges) {
   ibv_srq_init_attr init{.attr = {.max_wr = receives, .max_sge = sges}};
   const Owned<ibv_srq> srq(ibv_create_srq(end.pd(), &init));
-  if (srq == nullptr)
-    return errno;
+  if (srq == nullptr) return errno;
   ibv_srq_attr granted{};
   require_zero(ibv_query_srq(srq.get(), &granted), "ibv_query_srq");
   require(granted.max_wr >= receives && granted.max_sge >= sges, "less was granted than asked for");
   return 0;
 }
 
-std::uint32_t limit_of(int attribute) {
-  return static_cast<std::uint32_t>(attribute);
-}
+std::uint32_t limit_of(int attribute) { return static_cast<std::uint32_t>(attribute); }
 
 void capacity_cases(Suite& suite) {
   const Endpoint& end = *suite.pair().client;
@@ -116,8 +113,7 @@ void capacity_cases(Suite& suite) {
                  [&](std::uint32_t value) { return make_srq(end, 1, value); });
   });
   suite.run("max_mr_size", [&] {
-    if (device.max_mr_size + 1 > SIZE_MAX)
-      Suite::skip("no process of 32 bits has so much memory");
+    if (device.max_mr_size + 1 > SIZE_MAX) Suite::skip("no process of 32 bits has so much memory");
     const Owned<ibv_mr> mr(
         ibv_reg_mr(end.pd(), end.memory().bytes(), device.max_mr_size + 1, IBV_ACCESS_LOCAL_WRITE));
     require(mr == nullptr, "a region past max_mr_size was had");
@@ -241,8 +237,7 @@ void exhaust(std::uint32_t limit, std::uint32_t others, const std::function<Obje
   objects.reserve(limit);
   for (;;) {
     Owned<Object> object(make());
-    if (object == nullptr)
-      break;
+    if (object == nullptr) break;
     objects.push_back(std::move(object));
     require(objects.size() + others <= limit, "more can be had than the device says");
   }

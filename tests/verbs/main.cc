@@ -21,8 +21,7 @@ int main(int argc, char** argv) {
     app.read();
     const rdma::Connector connector(client, server);
     rdma::Suite suite(connector, only, rdma::Suite::seed(), false);
-    if (!without.empty())
-      suite.leave_out(without);
+    if (!without.empty()) suite.leave_out(without);
     for (const auto cases :
          {rdma::srq_cases, rdma::extended_cases, rdma::change_cases, rdma::limit_cases,
           rdma::charge_cases, rdma::window_cases, rdma::rights_cases, rdma::dmabuf_cases,

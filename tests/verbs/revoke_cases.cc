@@ -113,8 +113,7 @@ class Writer {
     unsigned under_way = 0;
     bool good = true;
     while (!stop.stop_requested() && good) {
-      while (under_way < kDepth && post(client_.qp(), work_) == 0)
-        ++under_way;
+      while (under_way < kDepth && post(client_.qp(), work_) == 0) ++under_way;
       const auto got = client_.poll(client_.send_cq());
       if (got) {
         --under_way;
@@ -149,10 +148,8 @@ void round(Suite& suite, const Way& way) {
 
   const auto* last = static_cast<const volatile std::uint8_t*>(&held.old.span().back());
   const Deadline deadline(kPatience);
-  while (*last != sign)
-    require(!deadline.over(), "no write arrives");
-  for (unsigned turn = suite.random(5000); turn > 0; --turn)
-    static_cast<void>(*last);
+  while (*last != sign) require(!deadline.over(), "no write arrives");
+  for (unsigned turn = suite.random(5000); turn > 0; --turn) static_cast<void>(*last);
   way.revoke(held);
   // From here on it is nobody's but ours.
   std::ranges::fill(held.old.span(), kOld);
@@ -168,8 +165,7 @@ void revoke_cases(Suite& suite) {
   suite.group("keys taken away under fire", [&] {
     for (const Way& way : kWays) {
       suite.run(way.what, [&] {
-        for (unsigned i = 0; i < kRounds; ++i)
-          round(suite, way);
+        for (unsigned i = 0; i < kRounds; ++i) round(suite, way);
       });
     }
   });

@@ -44,11 +44,9 @@ Pair pair_with(Suite& suite, unsigned rights) {
 ibv_wc reach(const Pair& pair, ibv_wr_opcode opcode) {
   Endpoint& client = *pair.client;
   const bool write = opcode == IBV_WR_RDMA_WRITE;
-  if (write)
-    client.memory().fill({{kSource, kLength}}, 4711);
+  if (write) client.memory().fill({{kSource, kLength}}, 4711);
   Work work = client.work(opcode, {{write ? kSource : kTarget, kLength}}, *pair.server, kTarget);
-  if (is_atomic(opcode))
-    work.wr.atomic.compare_add = 1;
+  if (is_atomic(opcode)) work.wr.atomic.compare_add = 1;
   client.post_send(work);
   return client.next_send();
 }
@@ -70,8 +68,7 @@ void refused(Suite& suite, ibv_wr_opcode opcode, unsigned rights, const std::str
   suite.run(std::string(name_of(opcode)) + " is refused " + where, [&] {
     const Pair pair = pair_with(suite, rights);
     const ibv_wc done = reach(pair, opcode);
-    if (opcode != IBV_WR_RDMA_WRITE)
-      require(done.status == IBV_WC_REM_ACCESS_ERR, to_string(done));
+    if (opcode != IBV_WR_RDMA_WRITE) require(done.status == IBV_WC_REM_ACCESS_ERR, to_string(done));
     expect_refused(*pair.client, *pair.server);
   });
 }

@@ -65,8 +65,7 @@ void srq_cases(Suite& suite) {
     });
     suite.run("the limit: armed, queried, reached once", [&] {
       std::uint64_t receives[4] = {};
-      for (std::uint64_t& receive : receives)
-        receive = server.post_recv({{0, 0}});
+      for (std::uint64_t& receive : receives) receive = server.post_recv({{0, 0}});
       ibv_srq_attr attr{.srq_limit = 3};
       require_zero(ibv_modify_srq(server.srq(), &attr, IBV_SRQ_LIMIT), "ibv_modify_srq");
       attr = {};

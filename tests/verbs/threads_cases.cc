@@ -37,8 +37,7 @@ class Crowd {
   bool over() const { return over_ || Clock::now() - moved_.load() > kPatience; }
   void moved() { moved_ = Clock::now(); }
   void fail(const std::string& why) {
-    if (!failed_.exchange(true))
-      why_ = why;
+    if (!failed_.exchange(true)) why_ = why;
     over_ = true;
   }
   std::size_t size() const { return threads_.size(); }
@@ -89,11 +88,9 @@ template <typename Queue, typename Request>
 bool keep_posting(const Crowd& crowd, Queue* queue, Request& work) {
   for (;;) {
     const int error = post(queue, work);
-    if (error == 0)
-      return true;
+    if (error == 0) return true;
     require_error(error, ENOMEM, "a post");
-    if (crowd.over())
-      return false;
+    if (crowd.over()) return false;
     std::this_thread::yield();
   }
 }
@@ -103,14 +100,12 @@ void poll_until(Crowd& crowd, ibv_cq* cq, bool by_event, const Ledger& ledger,
                 const std::function<void(const ibv_wc&)>& note) {
   const auto take_some = [&] {
     const bool some = take(cq, note);
-    if (some)
-      crowd.moved();
+    if (some) crowd.moved();
     return some;
   };
   while (!crowd.over() && !ledger.complete()) {
     if (!by_event) {
-      if (!take_some())
-        std::this_thread::yield();
+      if (!take_some()) std::this_thread::yield();
       continue;
     }
     require_zero(ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
@@ -143,10 +138,8 @@ void one_queue_pair(Suite& suite) {
         Work work = client.work(at % 3 == 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, mine, server,
                                 kTarget + which * kRoom);
         work.wr_id = which * kEach + at;
-        if (at % 3 == 1 && which % 2 == 0)
-          work.send_flags |= IBV_SEND_INLINE;
-        if (!keep_posting(crowd, client.qp(), work))
-          return;
+        if (at % 3 == 1 && which % 2 == 0) work.send_flags |= IBV_SEND_INLINE;
+        if (!keep_posting(crowd, client.qp(), work)) return;
       }
     });
   }
@@ -207,8 +200,7 @@ void one_shared_queue(Suite& suite) {
       for (std::uint64_t at = 0; at < kEach; ++at) {
         const std::uint64_t number = which * kEach + at;
         Receive work(home.server->memory().sges({{buffer(number), 256}}), number);
-        if (!keep_posting(crowd, srq, work))
-          return;
+        if (!keep_posting(crowd, srq, work)) return;
       }
     });
   }
@@ -219,8 +211,7 @@ void one_shared_queue(Suite& suite) {
       Work work = client.work(IBV_WR_SEND, message);
       for (std::uint64_t at = 0; at < kEach; ++at) {
         work.wr_id = which * kEach + at;
-        if (!keep_posting(crowd, client.qp(), work))
-          return;
+        if (!keep_posting(crowd, client.qp(), work)) return;
       }
     });
     crowd.add([&, which] {
@@ -259,8 +250,7 @@ void sends_between_answers(Suite& suite) {
   std::jthread reader([&](const std::stop_token& done) {
     const Work read = client.work(IBV_WR_RDMA_READ, {{kTarget, 1}}, server, kSource);
     try {
-      for (unsigned at = 0; at < kReads; ++at)
-        client.post_send(read);
+      for (unsigned at = 0; at < kReads; ++at) client.post_send(read);
       while (!done.stop_requested()) {
         const auto completion = client.poll(client.send_cq());
         if (completion) {
@@ -273,15 +263,12 @@ void sends_between_answers(Suite& suite) {
     }
   });
   const Work send = server.work(IBV_WR_SEND, {{kSource, 1}});
-  for (unsigned at = 0; at < kReceives; ++at)
-    client.post_recv({{kTarget + 8, 1}});
+  for (unsigned at = 0; at < kReceives; ++at) client.post_recv({{kTarget + 8, 1}});
   const Deadline deadline(kTime);
   for (unsigned pause = 0; !deadline.over() && !refused; pause = (pause + 1) % 64) {
     server.carry_out(send);
-    while (client.poll(client.recv_cq()))
-      client.post_recv({{kTarget + 8, 1}});
-    for (unsigned turn = 0; turn < pause; ++turn)
-      static_cast<void>(server.poll(server.recv_cq()));
+    while (client.poll(client.recv_cq())) client.post_recv({{kTarget + 8, 1}});
+    for (unsigned turn = 0; turn < pause; ++turn) static_cast<void>(server.poll(server.recv_cq()));
   }
   reader.request_stop();
   reader.join();

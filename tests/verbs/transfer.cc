@@ -38,8 +38,7 @@ Owned<ibv_qp> unconnected_qp(const Endpoint& end) {
 
 Owned<ibv_mw> window_of(const Endpoint& end, ibv_mw_type type) {
   ibv_mw* window = ibv_alloc_mw(end.pd(), type);
-  if (window == nullptr && errno == EOPNOTSUPP)
-    throw Lacking("the device has no memory windows");
+  if (window == nullptr && errno == EOPNOTSUPP) throw Lacking("the device has no memory windows");
   return own(window, "ibv_alloc_mw");
 }
 
@@ -51,8 +50,7 @@ std::uint64_t post_extended(const Endpoint& end, const std::function<void(ibv_qp
   build(qp);
   const std::uint64_t wr_id = qp->wr_id;
   const int error = ibv_wr_complete(qp);
-  if (error == EOPNOTSUPP)
-    throw Lacking("this connection has no immediate data and atomics");
+  if (error == EOPNOTSUPP) throw Lacking("this connection has no immediate data and atomics");
   require_zero(error, "ibv_wr_complete");
   return wr_id;
 }

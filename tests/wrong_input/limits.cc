@@ -65,8 +65,7 @@ class Limits {
     ibv_qp_init_attr init = modest();
     const Pair plain(ibv_create_qp(domain_.get(), &init));
     report("a modest QP", plain != nullptr, std::strerror(errno));
-    if (plain == nullptr)
-      return;
+    if (plain == nullptr) return;
     ibv_qp_attr attr{.qp_state = static_cast<ibv_qp_state>(77)};
     const int error = ibv_modify_qp(plain.get(), &attr, IBV_QP_STATE);
     report("a QP state that does not exist is refused", error == EINVAL,
@@ -158,10 +157,8 @@ int ask(const std::string& name) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc == 3)
-      return rdma::register_only(argv[1], std::strtoull(argv[2], nullptr, 0));
-    if (argc == 2)
-      return rdma::ask(argv[1]);
+    if (argc == 3) return rdma::register_only(argv[1], std::strtoull(argv[2], nullptr, 0));
+    if (argc == 2) return rdma::ask(argv[1]);
     std::fputs(
         "usage: limits DEVICE          ask for what is at and past its limits\n"
         "       limits DEVICE BYTES    register that much memory; status 1 for ENOMEM\n",

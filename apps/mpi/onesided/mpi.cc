@@ -69,8 +69,7 @@ Function* behind(const char* name, Function* /* ours */) {
 template <typename Function, typename Arguments, typename Action>
 int on(const char* call, Function* ours, const Arguments& arguments, Action action) {
   const auto found = layer().windows.find(std::get<MPI_Win>(arguments));
-  if (found == layer().windows.end())
-    return std::apply(behind(call, ours), arguments);
+  if (found == layer().windows.end()) return std::apply(behind(call, ours), arguments);
   return guarded(call, [&] { action(*found->second); });
 }
 
@@ -89,8 +88,7 @@ int begun(int status) {
 // `memory` is where the address of a new window's is.
 int made(const char* call, int status, void* const* memory, MPI_Aint size, int unit,
          MPI_Comm communicator, MPI_Win* window) {
-  if (status != MPI_SUCCESS)
-    return status;
+  if (status != MPI_SUCCESS) return status;
   return guarded(call, [&] {
     const std::span bytes(static_cast<std::byte*>(*memory), static_cast<std::size_t>(size));
     layer().windows[*window] = std::make_unique<Window>(*layer().world, communicator, bytes, unit);
@@ -126,9 +124,7 @@ using onesided::Values, onesided::Window, onesided::begun, onesided::behind, one
   }
 #define REFUSED(function, parameters, arguments) CARRIED(function, parameters, arguments, refuse())
 
-int MPI_Init(int* argc, char*** argv) {
-  return begun(behind(NAMED(MPI_Init))(argc, argv));
-}
+int MPI_Init(int* argc, char*** argv) { return begun(behind(NAMED(MPI_Init))(argc, argv)); }
 
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   // A link is for one thread at a time.
@@ -170,8 +166,7 @@ CARRIED(MPI_Put,
          int target_count, MPI_Datatype target_type, MPI_Win window),
         (from, count, type, rank, offset, target_count, target_type, window), {
           const Values values = same(from, count, type, target_count, target_type);
-          if (rank != MPI_PROC_NULL)
-            ours.put(values, {rank, offset});
+          if (rank != MPI_PROC_NULL) ours.put(values, {rank, offset});
         })
 
 CARRIED(MPI_Get,
@@ -179,8 +174,7 @@ CARRIED(MPI_Get,
          MPI_Datatype target_type, MPI_Win window),
         (into, count, type, rank, offset, target_count, target_type, window), {
           const Values values = same(into, count, type, target_count, target_type);
-          if (rank != MPI_PROC_NULL)
-            ours.get(values, {rank, offset});
+          if (rank != MPI_PROC_NULL) ours.get(values, {rank, offset});
         })
 
 CARRIED(MPI_Accumulate,
@@ -203,8 +197,7 @@ CARRIED(MPI_Get_accumulate,
           const Values values = op == MPI_NO_OP
                                     ? Values{nullptr, 0, target_type}
                                     : same(from, count, type, target_count, target_type);
-          if (rank != MPI_PROC_NULL)
-            ours.accumulate(values, there, {rank, offset}, op);
+          if (rank != MPI_PROC_NULL) ours.accumulate(values, there, {rank, offset}, op);
         })
 
 CARRIED(
@@ -226,12 +219,10 @@ CARRIED(MPI_Compare_and_swap,
 
 CARRIED(MPI_Win_lock, (int kind, int rank, int assertion, MPI_Win window),
         (kind, rank, assertion, window), {
-          if (rank != MPI_PROC_NULL)
-            ours.lock(rank, kind == MPI_LOCK_EXCLUSIVE);
+          if (rank != MPI_PROC_NULL) ours.lock(rank, kind == MPI_LOCK_EXCLUSIVE);
         })
 CARRIED(MPI_Win_unlock, (int rank, MPI_Win window), (rank, window), {
-  if (rank != MPI_PROC_NULL)
-    ours.unlock(rank);
+  if (rank != MPI_PROC_NULL) ours.unlock(rank);
 })
 CARRIED(MPI_Win_fence, (int assertion, MPI_Win window), (assertion, window), ours.synchronize())
 CARRIED(MPI_Win_lock_all, (int assertion, MPI_Win window), (assertion, window), ours.lock_all())

@@ -61,8 +61,7 @@ class LinkTarget : public Target {
       // Its answer says that what was written before it has been placed.
       link_.read(*copies_region_, 0, kConfirm, words_, 0);
     }
-    if (written_ || !wanted_.empty() || !regions_.empty())
-      link_.flush();
+    if (written_ || !wanted_.empty() || !regions_.empty()) link_.flush();
     for (const Wanted& wanted : wanted_) {
       std::copy_n(copies_.begin() + static_cast<std::ptrdiff_t>(wanted.at), wanted.bytes.size(),
                   wanted.bytes.begin());
@@ -114,8 +113,7 @@ class LinkTarget : public Target {
 
   // Room for a copy; flushes if there is none left.
   std::size_t copy_room(std::size_t length) {
-    if (copies_.size() - used_ < length)
-      flush();
+    if (copies_.size() - used_ < length) flush();
     return std::exchange(used_, used_ + length);
   }
 
@@ -152,38 +150,30 @@ void Target::check(std::size_t length, std::uint64_t offset) const {
 
 void Target::put(std::span<const std::byte> bytes, std::uint64_t offset) {
   check(bytes.size(), offset);
-  if (!bytes.empty())
-    write(bytes, offset);
+  if (!bytes.empty()) write(bytes, offset);
 }
 
 void Target::get(std::span<std::byte> bytes, std::uint64_t offset) {
   check(bytes.size(), offset);
-  if (!bytes.empty())
-    read(bytes, offset);
+  if (!bytes.empty()) read(bytes, offset);
 }
 
 void Target::lock(bool alone) {
   take([&] {
-    if (alone)
-      return compare_swap(Word::kLock, 0, kAlone) == 0;
+    if (alone) return compare_swap(Word::kLock, 0, kAlone) == 0;
     const bool shared = (fetch_add(Word::kLock, 1) & kAlone) == 0;
-    if (!shared)
-      unlock(false);
+    if (!shared) unlock(false);
     return shared;
   });
 }
 
-void Target::unlock(bool alone) {
-  fetch_add(Word::kLock, alone ? kAlone : ~0ULL);
-}
+void Target::unlock(bool alone) { fetch_add(Word::kLock, alone ? kAlone : ~0ULL); }
 
 void Target::begin_accumulating() {
   take([&] { return compare_swap(Word::kAccumulate, 0, 1) == 0; });
 }
 
-void Target::end_accumulating() {
-  compare_swap(Word::kAccumulate, 1, 0);
-}
+void Target::end_accumulating() { compare_swap(Word::kAccumulate, 1, 0); }
 
 std::unique_ptr<Target> own_target(std::span<std::byte> memory, Words& words) {
   return std::make_unique<OwnTarget>(memory, words);

@@ -137,8 +137,7 @@ class Window {
     at.begin_accumulating();
     at.get(there, byte);
     at.flush();
-    if (before.memory != nullptr)
-      std::ranges::copy(there, bytes_of(before).begin());
+    if (before.memory != nullptr) std::ranges::copy(there, bytes_of(before).begin());
     if (op != MPI_NO_OP) {
       combine(from, there, op);
       at.put(there, byte);
@@ -165,8 +164,7 @@ class Window {
 
   void flush(int rank) { target(rank).flush(); }
   void flush_all() {
-    for (const Peer& peer : peers_)
-      peer.target->flush();
+    for (const Peer& peer : peers_) peer.target->flush();
   }
   // MPI_Win_fence(): what all ranks asked for is done.
   void synchronize() {
@@ -190,12 +188,10 @@ class Window {
     at.held = Held::kNone;
   }
   void lock_all() {
-    for (int rank = 0; rank < size(); rank++)
-      lock(rank, false);
+    for (int rank = 0; rank < size(); rank++) lock(rank, false);
   }
   void unlock_all() {
-    for (int rank = 0; rank < size(); rank++)
-      unlock(rank);
+    for (int rank = 0; rank < size(); rank++) unlock(rank);
   }
 
  private:

@@ -33,8 +33,7 @@ struct Greeting {
 
 // The numeric IPv4 addresses of this host that may have an RDMA device.
 std::vector<std::string> addresses() {
-  if (const char* wanted = std::getenv("ONESIDED_ADDRESS"); wanted != nullptr)
-    return {wanted};
+  if (const char* wanted = std::getenv("ONESIDED_ADDRESS"); wanted != nullptr) return {wanted};
   ifaddrs* list = nullptr;
   must(getifaddrs(&list), "cannot list this host's addresses");
   std::vector<std::string> found;
@@ -53,8 +52,7 @@ std::unique_ptr<Listener> listen() {
     try {
       return Listener::listen(Transport::kRdma, Address{host, 0});
     } catch (const Failure& failure) {
-      if (failure.cause() != Cause::kDevice)
-        throw;
+      if (failure.cause() != Cause::kDevice) throw;
       why = failure;
     }
   }
@@ -105,11 +103,9 @@ std::pair<int, std::unique_ptr<Link>> answer(Listener& listener, const Card& own
   while (!deadline.over()) {
     std::unique_ptr<Link> link =
         listener.accept(std::chrono::milliseconds(deadline.milliseconds()));
-    if (link == nullptr)
-      break;
+    if (link == nullptr) break;
     const std::optional<Greeting> greeting = greeting_of(*link);
-    if (greeting && greeting->secret == own.secret)
-      return {greeting->rank, std::move(link)};
+    if (greeting && greeting->secret == own.secret) return {greeting->rank, std::move(link)};
   }
   throw Failure(Cause::kTimeout,
                 "a rank did not connect within 30 s: does a firewall hold back "

@@ -16,8 +16,7 @@ static inline uint32_t crc32c(uint32_t crc, const void* data, size_t len) {
 
   while (len--) {
     crc ^= *p++;
-    for (int bit = 0; bit < 8; bit++)
-      crc = crc >> 1 ^ (crc & 1 ? WEFT_SHIM_CRC32C_POLY : 0);
+    for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? WEFT_SHIM_CRC32C_POLY : 0);
   }
   return crc;
 }
