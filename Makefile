@@ -155,10 +155,10 @@ shell: ## a prompt on those two hosts
 	@scripts/lab/shell
 
 # What was compiled before, in another copy of the tree as well, is taken from ccache.
-check: export PATH := /usr/lib/ccache:$(PATH)
-check: export CCACHE_BASEDIR := $(CURDIR)
-check: export CCACHE_NOHASHDIR := 1
-check: export CCACHE_DEPEND := 1
+check coverage: export PATH := /usr/lib/ccache:$(PATH)
+check coverage: export CCACHE_BASEDIR := $(CURDIR)
+check coverage: export CCACHE_NOHASHDIR := 1
+check coverage: export CCACHE_DEPEND := 1
 check: ## the tests (RINGS="unit kunit ..." for some)
 	@scripts/bootstrap --quiet build lab test style
 	@$(MAKE) --no-print-directory stage

@@ -14,9 +14,9 @@ from unittest import mock
 
 sys.dont_write_bytecode = True
 
-from perflib import commands, drawing, experiments, instruments, lab, measurement, trial  # noqa: E402 (no bytecode before)
+from perflib import commands, drawing, experiments, instruments, lab, measurement, ratios, trial  # noqa: E402 (no bytecode before)
 from perflib.experiment import Experiment  # noqa: E402
-from perflib.experiments import applications, lines, programs  # noqa: E402
+from perflib.experiments import applications, lines, programs, storage  # noqa: E402
 from perflib.rows import measure_steps, rows  # noqa: E402
 
 GUEST = pathlib.Path(__file__).resolve().parent / "guest"
@@ -40,6 +40,21 @@ class Trial(unittest.TestCase):
         self.assertEqual([cost for _, _, cost in trial.costs(result)], [1 / 500, 2])
 
 
+class Tax(unittest.TestCase):
+    def test_what_the_network_adds(self):
+        local, tcp, weft = (1 / 10, "", [10, 20, 30]), (1 / 30, "", [30, 60, 30]), (1 / 20, "", [20, 60, 30])
+        self.assertEqual(ratios.tax(local, tcp, weft), "; tax 2.00, 1.00, –")
+        self.assertEqual(ratios.tax((1 / 10, "", []), tcp, weft), "; tax 2.00")
+        self.assertEqual(ratios.tax(None, tcp, weft), "")
+
+    def test_of_two_machines_the_work_is_added(self):
+        rows = [("tcp", "target", 40), ("tcp", "host", 30), ("weft", "target", 20), ("weft", "host", 25), ("local", "target", 10)]
+        found = storage.Storage().gathered([{"subject": subject, "row": f"nvme-4k-read-1-{end}", "instructions": work} for subject, end, work in rows])
+        self.assertEqual(list(found), [f"nvme-4k-read-1-{end}" for end in ("target", "host", "both")])
+        self.assertNotIn("local", found["nvme-4k-read-1-target"])
+        self.assertEqual(ratios.cell("weft", found["nvme-4k-read-1-both"]), "45, 1.56 ×; tax 1.71")
+
+
 class Experiments(unittest.TestCase):
     """Shell that is made of strings is judged by no other check."""
 
@@ -50,7 +65,7 @@ class Experiments(unittest.TestCase):
                 yield name, entry.steps(entry.choose([]))
         subjects = ("tcp", "weft", "without-turns")
         for kind, steps in applications.STEPS.items():
-            yield kind, steps(applications.REQUESTS, (*subjects, "tcp-digest", "siw"), "siw.ko", True)
+            yield kind, steps(applications.REQUESTS, (*subjects, "tcp-digest", "siw", "local"), "siw.ko", True)
         for kind in programs.KINDS:
             yield kind, programs.Programs.steps_of(kind, subjects, 2)
         yield "rows", measure_steps("full", siw="siw.ko")

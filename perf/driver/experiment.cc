@@ -126,7 +126,7 @@ Record result_of(const Settings& settings) {
   if (!settings.pattern.empty()) result.add("pattern", settings.pattern);
   return result.add("carrier", to_string(settings.carrier))
       .add("mode", to_string(settings.mode))
-      .add("op", settings.carrier == Carrier::kTcp ? "stream" : to_string(settings.operation))
+      .add("op", settings.carrier != Carrier::kVerbs ? "stream" : to_string(settings.operation))
       .add("size_bytes", static_cast<double>(settings.size))
       .add("connections", settings.connections);
 }

@@ -25,7 +25,8 @@ void ping(Transport& transport, const Settings& settings, unsigned round) {
       transport.notify(0);
     }
   } else {
-    transport.post(0, Operation::kSend, 0, settings.size);
+    const bool immediate = settings.operation == Operation::kImmediate;
+    transport.post(0, immediate ? Operation::kImmediate : Operation::kSend, 0, settings.size);
   }
 }
 
@@ -42,8 +43,9 @@ void await_ping(Transport& transport, const Settings& settings, unsigned round) 
   }
 }
 
-bool reads(const Settings& settings) {
-  return settings.operation == Operation::kRead && settings.carrier == Carrier::kVerbs;
+// Is the peer's program not needed?
+bool one_sided(const Settings& settings) {
+  return answered(settings.operation) && settings.carrier == Carrier::kVerbs;
 }
 
 }  // namespace
@@ -51,7 +53,7 @@ bool reads(const Settings& settings) {
 void latency_server(const Server& server) {
   const Settings& settings = server.settings;
   serve_case(server, [&](Transport& transport) {
-    if (reads(settings)) {
+    if (one_sided(settings)) {
       // The kernel answers; this side only waits for the word that it is over.
       transport.await_notices(0, 1);
       return;
@@ -66,7 +68,7 @@ void latency_server(const Server& server) {
 
 void latency_client(Client& client) {
   Settings& settings = client.settings;
-  if (reads(settings)) {
+  if (one_sided(settings)) {
     settings.depth = 1;  // each is waited for
   }
   for (const std::size_t size : settings.sizes) {
@@ -76,8 +78,8 @@ void latency_client(Client& client) {
       for (unsigned round = 1; round <= kWarmUp + settings.count; round++) {
         if (round == kWarmUp + 1) mark_begin();
         const Clock::time_point begin = Clock::now();
-        if (reads(settings)) {
-          transport.post(0, Operation::kRead, 0, size);
+        if (one_sided(settings)) {
+          transport.post(0, settings.operation, 0, size);
           transport.await_sent(0);
         } else {
           ping(transport, settings, round);
@@ -86,10 +88,10 @@ void latency_client(Client& client) {
         if (round > kWarmUp) samples.add(Clock::now() - begin);
       }
       mark_end();
-      if (reads(settings)) transport.notify(0);
+      if (one_sided(settings)) transport.notify(0);
     });
-    // A read is a round trip of its own.
-    const double trips = reads(settings) ? 1 : 2;
+    // What is answered is a round trip of its own, and so it is over sockets.
+    const double trips = answered(settings.operation) ? 1 : 2;
     result_of(settings)
         .add("median_us", samples.median() / trips)
         .add("p99_us", samples.quantile(0.99) / trips)

@@ -108,11 +108,14 @@ Settings Settings::parse(const std::string& line) {
   require(
       settings.gather > 0 && settings.gather <= kMaxGather &&
           (settings.gather == 1 ||
-           (settings.carrier == Carrier::kTcp && settings.experiment == "bandwidth" &&
+           (settings.carrier != Carrier::kVerbs && settings.experiment == "bandwidth" &&
             settings.pattern != "pingpong" && settings.connections == 1 && settings.arena == 0)),
-      "gather is at most 64, for bandwidth over one TCP connection, one way or both, without an "
-      "arena: " +
+      "gather is at most 64, for bandwidth over one socket, one way or both, without an arena: " +
           line);
+  require(settings.operation < Operation::kImmediate || settings.experiment == "latency",
+          "write-imm and atomic are for latency: " + line);
+  require(settings.operation != Operation::kAtomic || settings.size == 8,
+          "an atomic has 8 bytes: " + line);
   require(settings.size > 0 && settings.size <= kMaxArena && settings.arena <= kMaxArena &&
               settings.depth > 0 && settings.depth <= kMaxDepth && settings.batch > 0 &&
               settings.batch <= settings.depth && settings.connections > 0 &&

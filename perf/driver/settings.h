@@ -11,20 +11,26 @@
 
 namespace rdma::perf {
 
-enum class Carrier { kVerbs, kTcp };
+// All but verbs are sockets; SMC's are TCP's, by another protocol.
+enum class Carrier { kVerbs, kTcp, kSmc, kUnix };
 // How a side waits. To yield is to poll, and to let others run when nothing has come: for two ends
 // that share a processor.
 enum class Mode { kEvent, kPoll, kYield };
-enum class Operation { kSend, kWrite, kRead };
+enum class Operation { kSend, kWrite, kRead, kImmediate, kAtomic };
+
+// Is the operation complete when the peer's answer is here?
+constexpr bool answered(Operation operation) {
+  return operation == Operation::kRead || operation == Operation::kAtomic;
+}
 
 template <typename Choice>
 inline constexpr int kNames = 0;
 template <>
-inline constexpr std::array kNames<Carrier>{"verbs", "tcp"};
+inline constexpr std::array kNames<Carrier>{"verbs", "tcp", "smc", "unix"};
 template <>
 inline constexpr std::array kNames<Mode>{"event", "poll", "yield"};
 template <>
-inline constexpr std::array kNames<Operation>{"send", "write", "read"};
+inline constexpr std::array kNames<Operation>{"send", "write", "read", "write-imm", "atomic"};
 
 template <typename Choice>
 const char* to_string(Choice value) {
@@ -44,7 +50,7 @@ struct Settings {
   unsigned count = 0;   // messages, or rounds; 0: the experiment's own
   unsigned depth = 64;  // messages under way on a connection
   unsigned batch = 1;   // completions that wake the receiver, where the device can put events off
-  unsigned gather = 1;  // messages that a call sends or takes at most, over one TCP connection
+  unsigned gather = 1;  // messages that a call sends or takes at most, over one socket
   // The client begins, and ends, when somebody has opened these FIFOs to write; empty: at once.
   std::string start;
   std::string end;

@@ -41,24 +41,34 @@ void setup_client(Client& client) {
   for (const Carrier carrier : {Carrier::kTcp, Carrier::kVerbs}) {
     settings.carrier = carrier;
     const std::uint16_t port = client.begin();
-    Samples samples(settings.count);
+    Samples samples(settings.count), finding(settings.count), making(settings.count),
+        connecting(settings.count);
     for (unsigned i = 0; i < settings.count; i++) {
       std::unique_ptr<Transport> transport;  // whose end is not counted
-      samples.time([&] {
-        if (carrier == Carrier::kTcp)
-          connect_plainly(client.address, port);
-        else
-          transport = make_connected(settings, client.address, port);
-      });
+      Phases phases;
+      const Clock::time_point begin = Clock::now();
+      if (carrier == Carrier::kTcp)
+        connect_plainly(client.address, port);
+      else
+        transport = connect_verbs(settings, client.address, port, &phases);
+      const Clock::time_point end = Clock::now();
+      samples.add(end - begin);
+      if (carrier == Carrier::kTcp) continue;
+      finding.add(phases.found - begin);
+      making.add(phases.made - phases.found);
+      connecting.add(end - phases.made);
     }
     client.control.send("end");
     client.control.expect("usage");
     if (carrier == Carrier::kTcp) tcp = samples.median();
-    result_of(settings)
-        .add("median_us", samples.median())
-        .add("p99_us", samples.quantile(0.99))
-        .add("ratio_to_tcp", samples.median() / tcp)
-        .print();
+    Record result = result_of(settings);
+    result.add("median_us", samples.median()).add("p99_us", samples.quantile(0.99));
+    if (carrier == Carrier::kVerbs) {
+      result.add("route_us", finding.median())
+          .add("objects_us", making.median())
+          .add("handshake_us", connecting.median());
+    }
+    result.add("ratio_to_tcp", samples.median() / tcp).print();
   }
 }
 

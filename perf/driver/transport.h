@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// A number of connections to one peer, over verbs or TCP, behind one face: messages are posted,
+// A number of connections to one peer, over verbs or sockets, behind one face: messages are posted,
 // and some time later they have left, or arrived. Both sides make one with the same settings.
 #pragma once
 
@@ -14,6 +14,7 @@
 
 #include "pages.h"
 #include "settings.h"
+#include "usage.h"
 
 namespace rdma::perf {
 
@@ -57,7 +58,7 @@ class Transport {
   // completion counts as gone when a later one with a completion is, so the last must have one.
   virtual void post(unsigned connection, Operation operation, std::size_t offset, std::size_t bytes,
                     bool told = false) = 0;
-  // Sends an empty message; not over TCP.
+  // Sends an empty message; not over sockets.
   virtual void notify(unsigned connection) = 0;
   // Returns true if a sender must not post more than the receiver has room for.
   virtual bool needs_credits() const = 0;
@@ -138,21 +139,26 @@ class Listener {
 };
 
 // For each carrier. All throw Failure.
-std::unique_ptr<Listener> listen_tcp(const Settings& settings, const std::string& address);
+std::unique_ptr<Listener> listen_sockets(const Settings& settings, const std::string& address);
 std::unique_ptr<Listener> listen_verbs(const Settings& settings, const std::string& address);
-std::unique_ptr<Transport> connect_tcp(const Settings& settings, const std::string& address,
-                                       std::uint16_t port);
+std::unique_ptr<Transport> connect_sockets(const Settings& settings, const std::string& address,
+                                           std::uint16_t port);
+// `phases`, if there is one, gets when the route was found, and when the queue pair was made.
+struct Phases {
+  Clock::time_point found, made;
+};
 std::unique_ptr<Transport> connect_verbs(const Settings& settings, const std::string& address,
-                                         std::uint16_t port);
+                                         std::uint16_t port, Phases* phases = nullptr);
 
 // For the carrier of the settings.
 inline std::unique_ptr<Listener> make_listener(const Settings& settings,
                                                const std::string& address) {
-  return (settings.carrier == Carrier::kTcp ? listen_tcp : listen_verbs)(settings, address);
+  return (settings.carrier == Carrier::kVerbs ? listen_verbs : listen_sockets)(settings, address);
 }
 inline std::unique_ptr<Transport> make_connected(const Settings& settings,
                                                  const std::string& address, std::uint16_t port) {
-  return (settings.carrier == Carrier::kTcp ? connect_tcp : connect_verbs)(settings, address, port);
+  return settings.carrier == Carrier::kVerbs ? connect_verbs(settings, address, port)
+                                             : connect_sockets(settings, address, port);
 }
 
 // Where a peer's memory is; travels as private data of the handshake over verbs.

@@ -19,6 +19,8 @@ constexpr unsigned kAcknowledgeEvery = 256;
 constexpr std::uint64_t kReceive = 1ULL << 63;
 constexpr unsigned kMessagesShift = 32;
 constexpr std::uint8_t kReads = 16;
+constexpr std::array kOpcodes{IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+                              IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_ATOMIC_FETCH_AND_ADD};
 
 // Apart, since to make up its text costs as much as a message.
 [[noreturn]] void fail_completion(const ibv_wc& done, bool receive, unsigned connection) {
@@ -40,9 +42,11 @@ class VerbsTransport final : public Transport {
         memory_(2 * std::max(settings.arena, settings.size)),
         lines_(settings.connections) {
     pd_ = own(ibv_alloc_pd(device), "ibv_alloc_pd");
-    mr_ = own(ibv_reg_mr(pd_.get(), memory_.bytes(), memory_.size(),
-                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ),
-              "ibv_reg_mr of " + std::to_string(memory_.size()) + " bytes");
+    mr_ = own(
+        ibv_reg_mr(pd_.get(), memory_.bytes(), memory_.size(),
+                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                       (settings.operation == Operation::kAtomic ? IBV_ACCESS_REMOTE_ATOMIC : 0)),
+        "ibv_reg_mr of " + std::to_string(memory_.size()) + " bytes");
     events_ = own(ibv_create_comp_channel(device), "ibv_create_comp_channel");
     const unsigned entries = settings.connections * (settings.depth + receives_) + 1;
     cq_ = own(ibv_create_cq(device, static_cast<int>(entries), nullptr, events_.get(), 0),
@@ -95,14 +99,16 @@ class VerbsTransport final : public Transport {
     work.send_flags = 0;
     work.sg_list = &sge;
     work.num_sge = bytes > 0 ? 1 : 0;
-    if (operation == Operation::kSend) {
-      work.opcode = IBV_WR_SEND;
+    work.opcode = kOpcodes[static_cast<std::size_t>(operation)];
+    const std::uint64_t remote = line.remote.address + memory_.size() / 2 + offset;
+    if (operation == Operation::kAtomic) {
+      work.wr.atomic = {
+          .remote_addr = remote, .compare_add = 1, .swap = 0, .rkey = line.remote.rkey};
     } else {
-      work.opcode = operation == Operation::kWrite ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ;
-      work.wr.rdma.remote_addr = line.remote.address + memory_.size() / 2 + offset;
-      work.wr.rdma.rkey = line.remote.rkey;
+      work.imm_data = 0;
+      work.wr.rdma = {.remote_addr = remote, .rkey = line.remote.rkey};
     }
-    if (operation != Operation::kRead && bytes <= inline_bytes_) work.send_flags |= IBV_SEND_INLINE;
+    if (!answered(operation) && bytes <= inline_bytes_) work.send_flags |= IBV_SEND_INLINE;
     posted(connection);
     line.unsignaled++;
     if (line.unsignaled >= signal_every_ || told) {
@@ -247,14 +253,16 @@ std::unique_ptr<Listener> listen_verbs(const Settings& settings, const std::stri
 }
 
 std::unique_ptr<Transport> connect_verbs(const Settings& settings, const std::string& address,
-                                         std::uint16_t port) {
+                                         std::uint16_t port, Phases* phases) {
   Channel channel = make_channel();
   std::unique_ptr<VerbsTransport> transport;
   for (unsigned i = 0; i < settings.connections; i++) {
     Identifier id = make_identifier(channel.get());
     resolve(id.get(), {address, port}, std::chrono::seconds(10));
+    if (phases != nullptr) phases->found = Clock::now();
     if (transport == nullptr) transport = std::make_unique<VerbsTransport>(settings, id->verbs);
     rdma_conn_param param = transport->equip(id.get());
+    if (phases != nullptr) phases->made = Clock::now();
     must(rdma_connect(id.get(), &param), "rdma_connect");
     transport->adopt(std::move(id),
                      expect_event(channel.get(), RDMA_CM_EVENT_ESTABLISHED).as<Remote>());

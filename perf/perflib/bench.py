@@ -69,10 +69,10 @@ def default_instruments(options):
     if options.subjects and not any(name in subject for subject in options.subjects for name in ("tcp", "weft", "segment")):
         print(f"bench: virtio is left out: it has none of {' '.join(options.subjects)}")
     elif os.path.exists("/dev/net/tun") and os.geteuid() == 0:
-        return ["icount", "uml", "virtio"]
+        return ["icount", "uml", "uml-next", "virtio"]
     else:
         print("bench: virtio is left out: it needs root and /dev/net/tun")
-    return ["icount", "uml"]
+    return ["icount", "uml", "uml-next"]
 
 
 def of_revision(options, words):
@@ -143,11 +143,12 @@ def main(words):
     if "applications" in names:
         print()
         experiments.every()["applications"].show(read_lines(BENCH / "applications.results"))
+    # They come before the page, which shows them.
+    if whole:
+        well += [lab.call([PROJECT / "perf/run", name]) == 0 for name in ("applications", "programs")]
     if options.rows != "gate":
         page = options.file.with_suffix(".html")
         report.write(options.file, page, {instrument.name: instrument.caution for instrument in every})
         shown = [path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path for path in (options.file, page)]
         print("bench: the figures are in {}, the report in {}".format(*shown))
-    if whole:
-        well += [lab.call([PROJECT / "perf/run", name]) == 0 for name in ("applications", "programs")]
     return 0 if all(well) else 1

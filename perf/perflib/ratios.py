@@ -10,7 +10,7 @@ from perflib.tables import BENCH, KIBI, LEVELS, read_lines, table
 
 SUBJECTS = {
     "tcp": "TCP", "tcp-digest": "TCP, digests", "weft": "Weft, CRC off", "weft-crc": "Weft, CRC on", "lent": "Weft, CRC off, lent",
-    "lent-crc": "Weft, CRC on, lent", "siw": "siw, CRC off",
+    "lent-crc": "Weft, CRC on, lent", "siw": "siw, CRC off", "local": "no network",
 }
 # The units of figures: the field, how it is written, and its exponent: of times and instructions less is better, and a ratio is of
 # rates, so that more is better in all.
@@ -46,16 +46,30 @@ def gather(results):
     return found
 
 
+def reference(subject, subjects):
+    """What a subject is compared with."""
+    return "tcp-digest" if subject.endswith("-crc") and "tcp-digest" in subjects else "tcp"
+
+
 def cell(subject, subjects):
     """A figure, and its ratio to TCP's for subjects that are not TCP."""
     if subject not in subjects:
         return "–"
     value, words, costs = subjects[subject]
-    reference = "tcp-digest" if subject.endswith("-crc") and "tcp-digest" in subjects else "tcp"
-    if subject.startswith("tcp") or reference not in subjects:
+    tcp = reference(subject, subjects)
+    if subject.startswith(("tcp", "local")) or tcp not in subjects:
         return words
-    other, _, other_costs = subjects[reference]
-    return f"{words}, {value / other:.2f} ×" + at_levels(theirs / ours for theirs, ours in zip(other_costs, costs))
+    other, _, other_costs = subjects[tcp]
+    ratios = at_levels(theirs / ours for theirs, ours in zip(other_costs, costs))
+    return f"{words}, {value / other:.2f} ×" + ratios + tax(subjects.get("local"), subjects[tcp], subjects[subject])
+
+
+def tax(local, theirs, ours):
+    """What the network adds to a request, of TCP to Weft's: above 1 Weft adds less. At LEVELS if all three were counted."""
+    if not local:
+        return ""
+    costs = [found[2] if all(each[2] for each in (local, theirs, ours)) else [1 / found[0]] for found in (local, theirs, ours)]
+    return "; tax " + ", ".join(f"{(other - without) / (own - without):.2f}" if own > without else "–" for without, other, own in zip(*costs))
 
 
 def among(experiment, kind, names, known):
@@ -74,8 +88,11 @@ class Ratios(Experiment):
 
     titles, subjects, goals, counts = {}, (), {}, True
 
+    def gathered(self, results):
+        return gather(results)
+
     def table(self, results):
-        found = gather(results)
+        found = self.gathered(results)
         unknown = sorted(set(found) - set(self.titles))
         if unknown or not found:
             raise SystemExit(f"perf: {self.name} has " + (f"rows that nobody knows: {' '.join(unknown)}" if unknown else "no results"))
@@ -85,6 +102,16 @@ class Ratios(Experiment):
         for row, title in ((row, title) for row, title in self.titles.items() if row in found):
             body.append([title, *(cell(subject, found[row]) for subject in subjects), *([self.goals[row]] if self.goals else [])])
         return table(head, body)
+
+    def ratios(self, results):
+        """The subjects that are compared with TCP, and the title of each row to their ratios."""
+        found = self.gathered(results)
+        subjects = [subject for subject in SUBJECTS if not subject.startswith(("tcp", "local")) and any(subject in row for row in found.values())]
+        values = {row: {subject: value for subject, (value, *_) in of.items()} for row, of in found.items() if row in self.titles}
+        return subjects, {
+            self.titles[row]: [of[subject] / of[reference(subject, of)] if subject in of and reference(subject, of) in of else None for subject in subjects]
+            for row, of in values.items()
+        }
 
     def chosen_subjects(self, chosen):
         return among(self.name, "subject", chosen["subjects"], self.subjects)

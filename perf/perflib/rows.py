@@ -9,12 +9,12 @@ from perflib.tables import PERF
 SETS = {"gate": ("gate",), "quick": ("gate", "quick"), "where": ("gate", "where"), "full": ("gate", "where", "quick", "full")}
 # Subject to the parameters of its module; sockets and rxe have none.
 SUBJECTS = {
-    "tcp": None, "tcp-gather": None, "weft": "crc=off", "weft-crc": "crc=preferred", "lent-crc": "crc=preferred lend=all",
+    "tcp": None, "tcp-gather": None, "unix": None, "smc": None, "weft": "crc=off", "weft-crc": "crc=preferred", "lent-crc": "crc=preferred lend=all",
     "segment": "crc=off fpdu=segment", "segment-crc": "crc=preferred fpdu=segment", "siw": "", "siw-gso": "try_gso=1",
     "siw-gso-crc": "try_gso=1 mpa_crc_required=1 mpa_crc_strict=1", "rxe": None,
 }
-# Between hosts of one machine the kernel copies lent payload on the way, so that is only measured if it is named.
-DEFAULT = [subject for subject in SUBJECTS if subject != "lent-crc"]
+# Only measured if they are named: between hosts of one machine the kernel copies lent payload on the way, and Debian's has no SMC.
+DEFAULT = [subject for subject in SUBJECTS if subject not in ("lent-crc", "smc")]
 
 
 def parameters(subject):
@@ -42,9 +42,11 @@ def measure_steps(of_set, subjects=(), siw="", weft="weft", only=(), skip=(), ti
     def row_steps(subject, carrier):
         steps.do(f"warm {limit} {carrier}")
         for row in rows():
+            words = row["words"]
             if row["set"] not in SETS[of_set] or only and row["name"] not in only or row["name"] in skip:
                 continue
-            words = row["words"]
+            if subject.startswith("siw") and re.search("op=(write-imm|atomic)", words):
+                continue  # it has neither
             if subject == "tcp-gather":
                 if not re.match(r"bandwidth .* size=(64|4k) ", words):
                     continue
@@ -62,7 +64,10 @@ def measure_steps(of_set, subjects=(), siw="", weft="weft", only=(), skip=(), ti
     sockets = of_set in ("quick", "full")
     for subject in [*(subjects or DEFAULT)] * turns:
         kind = "weft" if subject.startswith(("weft", "lent", "segment", "without")) else subject.partition("-")[0]
-        if kind in ("tcp", "rxe"):
+        if subject in ("unix", "smc"):
+            steps.do(f"begin {subject}")
+            row_steps(subject, subject)
+        elif kind in ("tcp", "rxe"):
             steps.do(f"begin {subject}", *(["rxe"] if kind == "rxe" else ["qperf_server"] if sockets and subject == "tcp" else []))
             row_steps(subject, "verbs" if kind == "rxe" else "tcp")
             if kind == "rxe":

@@ -6,15 +6,15 @@
 
 namespace rdma {
 
-Descriptor stream_socket(const SocketAddress& address) {
-  Descriptor made(socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+Descriptor stream_socket(const SocketAddress& address, int protocol) {
+  Descriptor made(socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, protocol));
   if (!made) fail_errno("socket");
   return made;
 }
 
-Descriptor listener(const Address& address, int backlog) {
+Descriptor listener(const Address& address, int backlog, int protocol) {
   const SocketAddress name = address.resolve();
-  Descriptor made = stream_socket(name);
+  Descriptor made = stream_socket(name, protocol);
   const int on = 1;
   setsockopt(made.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(made.number(), name.get(), name.length) != 0 || listen(made.number(), backlog) != 0)
@@ -28,9 +28,9 @@ Descriptor accept_from(const Descriptor& listening) {
   return made;
 }
 
-Descriptor connect_to(const Address& address) {
+Descriptor connect_to(const Address& address, int protocol) {
   const SocketAddress name = address.resolve();
-  Descriptor made = stream_socket(name);
+  Descriptor made = stream_socket(name, protocol);
   must(connect(made.number(), name.get(), name.length), "connecting to " + address.text());
   return made;
 }

@@ -45,7 +45,7 @@ def row_steps(steps, subject, rows, counting):
 
 def device(subject, card, siw):
     """The steps before and behind a subject's rows: its device at both ends."""
-    if subject.startswith("tcp"):
+    if subject.startswith(("tcp", "local")):
         return [], []
     kind, loaded = ("siw", f"insmod {siw} try_gso=1") if subject == "siw" else ("weft", f"modprobe weft {parameters(subject)}")
     return [loaded, f"links {kind} {card}"], [f"unlinks {kind} {kind}"]
@@ -57,9 +57,10 @@ def nvme_steps(rows, subjects, siw="", counting=False):
     for subject in subjects:
         before, behind = device(subject, "eth1", siw)
         digests = " hdr_digest,data_digest" if subject == "tcp-digest" else ""
-        steps.do(*before, f"attach_over {'tcp' if subject.startswith('tcp') else 'rdma'}{digests}")
+        attach = f"attach_over {'tcp' if subject.startswith('tcp') else 'rdma'}{digests}"
+        steps.do(*before, attach if subject != "local" else "file=$disk")
         row_steps(steps, subject, rows, counting)
-        steps.do("let_go", *behind)
+        steps.do("let_go" if subject != "local" else "", *behind)
     return steps
 
 
@@ -70,6 +71,10 @@ def nfs_steps(rows, subjects, siw="", counting=False):
     steps = lab.Steps("nfs_hosts", *READING)
     # NFS's hosts are two namespaces, and siw's client finds no device for its address in the second. Digests are NVMe's.
     for subject in (subject for subject in subjects if subject not in ("tcp-digest", "siw")):
+        if subject == "local":
+            steps.do("file_of_share")
+            row_steps(steps, subject, [row for row in rows if row not in inline], False)
+            continue
         before, behind = device(subject, "eth0", siw)
         steps.do(*before, "share_over " + ("tcp 2049" if subject == "tcp" else "rdma 20049"))
         row_steps(steps, subject, [row for row in rows if row not in inline], counting)
@@ -83,13 +88,13 @@ STEPS = {"nvme": nvme_steps, "nfs": nfs_steps}
 
 
 class Applications(Ratios):
-    """The same through TCP in the same boot, so that the way there and back is counted. For each row, the counts of a quarter
-    of a second are kept as well."""
+    """The same through TCP in the same boot, so that the way there and back is counted, and through no network at all, at the disk or
+    the file itself. For each row, the counts of a quarter of a second are kept as well."""
 
     name, place, markers = "applications", 40, "applications"
     settings = {"only": ("", "nvme|nfs"), "rows": ("", ".*"), "subjects": ("", ".*")}
     titles = {row: request[-1] for row, request in REQUESTS.items()}
-    subjects = ("tcp", "tcp-digest", "weft", "weft-crc", "siw")
+    subjects = ("tcp", "tcp-digest", "weft", "weft-crc", "siw", "local")
     goals = {row: f"{must:.1f}, {aim:.1f} ×" for row, (*_, must, aim, _) in REQUESTS.items()}
 
     def run(self, words):

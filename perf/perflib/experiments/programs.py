@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""MPI (ping-pong, rate, allreduce, put, get), rsockets (rstream) and libfabric (fi_pingpong), in turn over TCP and over Weft. A
-table of ratios. NAME=VALUE: rounds=3, subjects= (tcp, weft, weft-crc), and only= of mpi, rsockets and libfabric, with commas
-between"""
+"""MPI (ping-pong, rate, allreduce, put, get), rsockets (rstream) and libfabric (fi_pingpong), in turn over TCP and over Weft, and UCX
+(ucx_perftest) over TCP, because UCX knows no iWARP. A table of ratios. NAME=VALUE: rounds=3, subjects= (tcp, weft, weft-crc), and
+only= of mpi, rsockets, libfabric and ucx, with commas between"""
 from perflib import lab
 from perflib.experiment import objects
 from perflib.ratios import Ratios
@@ -37,6 +37,12 @@ LIBFABRIC = {
     "libfabric-4k": ("libfabric, 4 KiB, half a round trip", 4096, 500),
     "libfabric-1m": ("libfabric, 1 MiB, half a round trip", 1 << 20, 20),
 }
+# The same of ucx_perftest.
+UCX = {
+    "ucx-64": ("UCX, 64 B, half a round trip", 64, 500),
+    "ucx-4k": ("UCX, 4 KiB, half a round trip", 4096, 500),
+    "ucx-1m": ("UCX, 1 MiB, half a round trip", 1 << 20, 20),
+}
 
 
 def mpi(steps, tcp, tag):
@@ -60,6 +66,13 @@ def libfabric(steps, tcp, tag):
         steps.ask(f"between 47592 {words} -- {words} 10.0.0.1", row=row, **tag)
 
 
+def ucx(steps, tcp, tag):
+    """ucx_perftest, whose ends sleep until something comes."""
+    for row, (_, size, rounds) in UCX.items() if tcp else ():
+        words = f"env UCX_TLS=tcp UCX_NET_DEVICES=eth0 ucx_perftest -t tag_lat -s {size} -n {rounds} -w 20 -E sleep -f -v"
+        steps.ask(f"between 13337 {words} -- {words} 10.0.0.1", row=row, **tag)
+
+
 def figures(lines, row):
     """Row, unit and value of each figure in a program's output."""
     if row is None:
@@ -72,7 +85,7 @@ def figures(lines, row):
         (_, size, *_, unit), microseconds = RSOCKETS[row], float(lines[-1].split()[7])
         yield row, unit, microseconds if unit == "us" else round(size / microseconds, 3)
     else:
-        yield row, "us", float(lines[-1].split()[6])
+        yield row, "us", float(lines[-1].split(",")[1] if row in UCX else lines[-1].split()[6])
 
 
 # Kind to: the steps of a round, and those before all. An end of rsockets that waits polls for 10 us before it sleeps, with the
@@ -82,6 +95,7 @@ KINDS = {
             r"printf '10.0.0.1 host-A\n10.0.0.2 host-B\n' >>/etc/hosts"),
     "rsockets": (rsockets, "driver=$(type -P rstream)", "mkdir -p /etc/rdma/rsocket && echo 0 >/etc/rdma/rsocket/polling_time"),
     "libfabric": (libfabric, "driver=$(type -P fi_pingpong)"),
+    "ucx": (ucx, "driver=$(type -P ucx_perftest)"),
 }
 
 
@@ -89,7 +103,7 @@ class Programs(Ratios):
     name, place, markers, counts = "programs", 43, "programs", False
     kind = f"({'|'.join(KINDS)})"
     settings = {"only": (",".join(KINDS), f"{kind}(,{kind})*"), "rounds": ("3", "[1-9]"), "subjects": ("", ".*")}
-    titles = {row: entry[0] for rows in (MPI, RSOCKETS, LIBFABRIC) for row, entry in rows.items()}
+    titles = {row: entry[0] for rows in (MPI, RSOCKETS, LIBFABRIC, UCX) for row, entry in rows.items()}
     subjects = ("tcp", "weft", "weft-crc")
 
     def run(self, words):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """NVMe between two machines whose cards cut large packets: the work of target and host for a request, over nvme-tcp and over
-Weft, in instructions. A table of ratios. rows= and subjects= choose. Where these go is in build/bench/storage-where.txt"""
+Weft, in instructions; and of both ends what the network adds to the request at the target's own disk. A table of ratios. rows= and
+subjects= choose. Where these go is in build/bench/storage-where.txt"""
 from perflib import lab
 from perflib.experiments.applications import REQUESTS
-from perflib.ratios import Ratios, among, counted
+from perflib.ratios import Ratios, among, counted, gather
 
 # Of 32 at once too many are over before the other machine begins to count.
 ROWS = [row for row in REQUESTS if row.startswith("nvme-") and not row.endswith("-32")]
@@ -18,8 +19,8 @@ class Storage(Ratios):
 
     name, place, markers = "storage", 41, "storage"
     settings = {"rows": ("", ".*"), "subjects": ("", ".*")}
-    titles = {f"{row}-{end}": f"{REQUESTS[row][-1]}: the {end}" for row in ROWS for end in ("target", "host")}
-    subjects = ("tcp", "tcp-digest", *SETTINGS)
+    titles = {f"{row}-{end.split()[-1]}": f"{REQUESTS[row][-1]}: {end}" for row in ROWS for end in ("the target", "the host", "both")}
+    subjects = ("tcp", "tcp-digest", *SETTINGS, "local")
 
     def run(self, words):
         chosen = self.choose(words)
@@ -32,18 +33,31 @@ class Storage(Ratios):
     def steps(self, chosen):
         rows, steps = among(self.name, "row", chosen["rows"], ROWS), lab.Steps("machine {side}")
         for subject in self.chosen_subjects(chosen):
-            if not subject.startswith("tcp"):
+            if not subject.startswith(("tcp", "local")):
                 rule = "" if subject in SETTINGS else subject.removeprefix("without-")
                 crc, lend = SETTINGS.get(subject, SETTINGS["weft"])
                 steps.do(f"echo {rule} >/sys/module/weft/parameters/without", f"echo {crc} >/sys/class/infiniband/weft0/weft/crc")
                 steps.do(f"echo {lend} >/sys/class/infiniband/weft0/weft/lend")
-            digests = " hdr_digest,data_digest" if subject == "tcp-digest" else ""
-            steps.do(f"begin_subject {subject} {'tcp' if subject.startswith('tcp') else 'rdma'}{digests}")
+            transport = {"tcp": "tcp", "tcp-digest": "tcp hdr_digest,data_digest", "local": ""}.get(subject, "rdma")
+            steps.do(f"begin_subject {subject} {transport}")
             for row in rows:
                 fio, kib, number, *_ = REQUESTS[row]
                 steps.ask(f"on_both {subject} {row} {kib} {number} {fio}")
             steps.do("end_subject")
         return steps
+
+    def gathered(self, results):
+        found = gather(results)
+        for row in ROWS:
+            target, host = (found.get(f"{row}-{end}", {}) for end in ("target", "host"))
+            both = {"local": target.pop("local")} if "local" in target else {}
+            for subject in (subject for subject in target if subject in host):
+                (rate, _, costs), (of_host, _, more) = target[subject], host[subject]
+                work = 1 / rate + 1 / of_host
+                both[subject] = 1 / work, f"{work:,.0f}", [sum(each) for each in zip(costs, more)]
+            if both:
+                found[f"{row}-both"] = both
+        return found
 
     def spent(self, out, steps):
         """The work of one side for a request, in instructions and packets, and text of where it went."""

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-// Messages of one size over plain TCP sockets.
+// Messages of one size over plain sockets: TCP's, SMC's, or Unix'.
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -16,10 +18,10 @@ namespace {
 
 constexpr int kSomeBacklog = 1024;
 
-class TcpTransport final : public Transport {
+class SocketTransport final : public Transport {
  public:
   // Takes connected sockets.
-  TcpTransport(const Settings& settings, std::vector<Descriptor> sockets)
+  SocketTransport(const Settings& settings, std::vector<Descriptor> sockets)
       : Transport(settings),
         message_(settings.size),
         gather_(settings.gather),
@@ -37,7 +39,7 @@ class TcpTransport final : public Transport {
 
   void post(unsigned connection, Operation /*operation*/, std::size_t offset, std::size_t bytes,
             bool told) override {
-    require(bytes == message_, "messages over TCP have one size");
+    require(bytes == message_, "messages over sockets have one size");
     pipes_[connection].offset = offset;
     pipes_[connection].unsent += bytes;
     posted(connection);
@@ -47,9 +49,9 @@ class TcpTransport final : public Transport {
     }
   }
 
-  void notify(unsigned /*connection*/) override { throw Failure("TCP has no empty messages"); }
+  void notify(unsigned /*connection*/) override { throw Failure("sockets have no empty messages"); }
 
-  // TCP has a window of its own.
+  // Sockets have windows of their own.
   bool needs_credits() const override { return false; }
 
   void progress(Until until, bool wait) override {
@@ -158,34 +160,74 @@ class TcpTransport final : public Transport {
   Descriptor epoll_;
 };
 
-class TcpListener final : public Listener {
- public:
-  TcpListener(const std::string& address, unsigned connections)
-      : socket_(listener({address, 0}, static_cast<int>(connections) + kSomeBacklog)) {}
+// What a carrier's protocol is called in socket(); 0 is TCP.
+int protocol(const Settings& settings) {
+  constexpr int kSmc = 256;  // IPPROTO_SMC, since Linux 6.11
+  return settings.carrier == Carrier::kSmc ? kSmc : 0;
+}
 
-  std::uint16_t port() const override { return local_address(socket_).port; }
+// The name of a Unix socket, by the number that stands for its port.
+SocketAddress path_of(std::uint16_t number) {
+  SocketAddress made;
+  auto* const name = reinterpret_cast<sockaddr_un*>(made.get());
+  name->sun_family = AF_UNIX;
+  const std::string path = "/tmp/weft-perf-" + std::to_string(number);
+  path.copy(name->sun_path, sizeof(name->sun_path) - 1);
+  made.length = sizeof(*name);
+  return made;
+}
+
+Descriptor listener_at(const SocketAddress& path, int backlog) {
+  Descriptor made = stream_socket(path);
+  must(bind(made.number(), path.get(), path.length), "bind");
+  must(listen(made.number(), backlog), "listen");
+  return made;
+}
+
+class SocketListener final : public Listener {
+ public:
+  SocketListener(const Settings& settings, const std::string& address)
+      : unix_(settings.carrier == Carrier::kUnix ? static_cast<std::uint16_t>(getpid()) : 0) {
+    const int backlog = static_cast<int>(settings.connections) + kSomeBacklog;
+    socket_ = unix_ != 0 ? listener_at(path_of(unix_), backlog)
+                         : listener({address, 0}, backlog, protocol(settings));
+  }
+  ~SocketListener() override {
+    if (unix_ != 0) unlink(reinterpret_cast<const sockaddr_un*>(path_of(unix_).get())->sun_path);
+  }
+
+  std::uint16_t port() const override { return unix_ != 0 ? unix_ : local_address(socket_).port; }
 
   std::unique_ptr<Transport> accept(const Settings& settings) override {
     std::vector<Descriptor> sockets(settings.connections);
     for (Descriptor& socket : sockets) socket = accept_from(socket_);
-    return std::make_unique<TcpTransport>(settings, std::move(sockets));
+    return std::make_unique<SocketTransport>(settings, std::move(sockets));
   }
 
  private:
+  std::uint16_t unix_;
   Descriptor socket_;
 };
 
-}  // namespace
-
-std::unique_ptr<Listener> listen_tcp(const Settings& settings, const std::string& address) {
-  return std::make_unique<TcpListener>(address, settings.connections);
+Descriptor connected(const Settings& settings, const std::string& address, std::uint16_t port) {
+  if (settings.carrier != Carrier::kUnix) return connect_to({address, port}, protocol(settings));
+  const SocketAddress path = path_of(port);
+  Descriptor made = stream_socket(path);
+  must(connect(made.number(), path.get(), path.length), "connecting");
+  return made;
 }
 
-std::unique_ptr<Transport> connect_tcp(const Settings& settings, const std::string& address,
-                                       std::uint16_t port) {
+}  // namespace
+
+std::unique_ptr<Listener> listen_sockets(const Settings& settings, const std::string& address) {
+  return std::make_unique<SocketListener>(settings, address);
+}
+
+std::unique_ptr<Transport> connect_sockets(const Settings& settings, const std::string& address,
+                                           std::uint16_t port) {
   std::vector<Descriptor> sockets(settings.connections);
-  for (Descriptor& socket : sockets) socket = connect_to({address, port});
-  return std::make_unique<TcpTransport>(settings, std::move(sockets));
+  for (Descriptor& socket : sockets) socket = connected(settings, address, port);
+  return std::make_unique<SocketTransport>(settings, std::move(sockets));
 }
 
 }  // namespace rdma::perf
