@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """Prints, reads and converts TAP, the Test Anything Protocol, the output of each test here:
 

@@ -3,8 +3,9 @@
 import struct
 import unittest
 
+from crc32c import crc32c
+
 from wire import Malformed, ddp, mpa, path, sctp
-from wire.crc import crc32c
 
 REQUEST, REPLY = "4d504120494420526571204672616d65", "4d504120494420526570204672616d65"
 # A Write of six bytes, and the FPDU that it is.

@@ -6,10 +6,11 @@ import socket
 import struct
 from collections import Counter, defaultdict
 
+from crc32c import crc32c
+
 from packets import ip_payload, read_pcap
 from segments import Segments
 from wire import Malformed
-from wire.crc import crc32c
 from wire.sctp import (ACCEPT, ADAPTATION, CONTROL, ENHANCED_ACCEPT, ENHANCED_INITIATE, ENHANCED_REJECT, EXTEND, INITIATE,
                        REJECT, SEGMENT, TERMINATE, split)
 

@@ -3,9 +3,10 @@
 import socket
 import struct
 
+from crc32c import crc32c
+
 import association
 from made import CLIENT, PORTS, SERVER, Case, ip_packet, judged, make_segment
-from wire.crc import crc32c
 from wire.sctp import ACCEPT, CONTROL, ENHANCED_ACCEPT, ENHANCED_INITIATE, EXTEND, INITIATE, REJECT, SEGMENT, TERMINATE, numbered
 
 DEPTHS = struct.pack(">HH", 16, 16)

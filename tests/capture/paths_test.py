@@ -2,10 +2,11 @@
 """Tests paths.py on captures made here: a sound one, and one for each fault it must see."""
 import struct
 
+from crc32c import crc32c
+
 import paths
 from made import CLIENT, PORTS, SERVER, Case, Connection, judged, make_segment
 from wire import mpa, path
-from wire.crc import crc32c
 from wire.path import ACK, ADDRESSES, ANSWER, CHALLENGE, END, JOIN, SEGMENT, frame, mapped, proof
 
 KEY, PORT = b"the key of paths", 5000

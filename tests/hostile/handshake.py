@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=22 debug hosts
 """Hostile peers in the MPA handshake, with plain TCP from host B: as clients to an rping server on

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=41 name=joins-paths transport=paths hosts
 """Hostile peers with several paths under one queue pair (docs/wire.md), with plain TCP from host B: as clients to an rping

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=35 transport=sctp seldom hosts
 # lab: limit=900 where=uml order=49 debug hosts

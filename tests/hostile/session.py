@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=36 transport=sctp hosts
 """Hostile peers of DDP over SCTP (RFC 5043), with plain SCTP from host B: as clients to an rping

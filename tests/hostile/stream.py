@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=uml order=17 debug hosts
 # lab: limit=900 where=uml order=33 transport=sctp hosts

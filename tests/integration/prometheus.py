@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """Runs Prometheus, and a node_exporter on each host, with the configuration, rules and dashboard of docs/monitoring, and
 asks Prometheus by its API: does each metric come, is each expression taken and true of traffic that is made, and do alerts

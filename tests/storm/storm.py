@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 # lab: limit=900 where=smp hosts
 """A storm: everything that begins against everything that ends and everything that changes, on two processors.

@@ -3,8 +3,9 @@
 import dataclasses
 import struct
 
+from crc32c import crc32c
+
 from wire import Malformed
-from wire.crc import crc32c
 
 REQUEST_KEY, REPLY_KEY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
 HEADER_LEN = 20
