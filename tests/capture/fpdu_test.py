@@ -186,10 +186,12 @@ class Fpdu(Case):
 
     def test_planted_markers(self):
         frame = make_fpdu(b"x" * 1300)
-        for wrong in (lambda _, pointer: pointer + 4 if pointer == 1020 else pointer, lambda _, pointer: pointer or 4,
-                      lambda _, pointer: pointer | 1, lambda _, pointer: pointer | 0x10000):
+        for wrong, place, fields in ((lambda _, pointer: pointer + 4 if pointer == 1020 else pointer, 1049, "0x0, 1024, 1020"),
+                                     (lambda _, pointer: pointer or 4, 25, "0x0, 4, -4"),
+                                     (lambda _, pointer: pointer | 1, 25, "0x0, 1, -4"),
+                                     (lambda _, pointer: pointer | 0x10000, 25, "0x1, 0, -4")):
             capture = Capture(reply_flags=0xC0).send(mpa.marked(frame, point=wrong))
-            self.expect(capture, "segments", "behind its FPDU's length field")
+            self.expect(capture, "segments", f"offset {place}: a marker with {fields} bytes behind its FPDU's length field")
         capture = Capture(reply_flags=0xC0).send(mpa.marked(frame, covered=False))
         self.expect(capture, "segments", "computed")
         self.expect(Capture(reply_flags=0xC0).send(mpa.marked(frame, at=4)), "segments", "a marker with")
