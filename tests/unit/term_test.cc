@@ -30,7 +30,7 @@ struct Decoded {
   bool ok = false;
   weft_term term{};
   u8 op = 0;
-  u32 msn = 0;
+  u32 msn = 0xdead;  // is to be overwritten
 };
 
 Decoded decode(const Bytes& bytes) {
