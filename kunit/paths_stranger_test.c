@@ -331,5 +331,31 @@ static void stranger_proofs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_path_proof(p, &claim), 0x81c2d4969f51436eULL);
 }
 
+/* No address of this host, of a network or of many hosts becomes a home. */
+CASE_WITH(stranger_homes, struct routes *r, routes_with_one(test))
+{
+#define V4(...)	{ [10] = 0xff, 0xff, __VA_ARGS__ }
+	static const struct weft_path_addrs unfit = {
+		.num = 8,
+		.addr = { V4(127, 0, 0, 1), V4(0), V4(224, 0, 0, 1),
+			  V4(255, 255, 255, 255), {}, { [15] = 1 }, { 0xff, 2, [15] = 1 },
+			  { 0xfe, 0x80, [15] = 1 } },
+	}, fit = { .num = 2, .addr = { V4(10, 9, 0, 99), { 0x20, 1, 0xd, 0xb8, [15] = 9 } } };
+	struct weft_paths *p = r->a.p;
+	u8 frame[WEFT_PATH_MAX_CONTROL];
+
+	weft_baton_lock(&p->lock);
+	for (u32 i = 0; i < 2; i++) {
+		p->addrs_done = false;
+		p->num_homes = 0;
+		weft_path_encode_addrs(frame, i ? &fit : &unfit);
+		KUNIT_EXPECT_TRUE(test, weft_paths_take_addrs(p, frame));
+		KUNIT_EXPECT_EQ(test, p->num_homes, 2 * i);
+	}
+	p->num_homes = 0;
+	weft_baton_unlock(&p->lock);
+}
+
 A_SUITE(paths_stranger, fake, stranger_says_anything, stranger_refuses, stranger_listens,
-	stranger_relays, stranger_guesses, stranger_crowds, stranger_proofs);
+	stranger_relays, stranger_guesses, stranger_crowds, stranger_proofs,
+	stranger_homes);

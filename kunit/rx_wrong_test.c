@@ -232,5 +232,28 @@ CASE_WITH(rx_terminate_names, struct rx_bench *r, bench_new(test, true))
 	expect_none(test, r->e);
 }
 
+/* An answer to another atomic ends the queue pair, and completes none. */
+CASE_WITH(rx_foreign_answer, struct rx_bench *r, bench_new(test, true))
+{
+	static const struct weft_ddp_hdr hdr =
+		HDR(ATOMIC_RESP, .qn = WEFT_QN_ATOMIC_RESP, .msn = 1);
+	static const struct weft_atomic_resp answer = { .id = 0xbad };
+	struct weft_sq_wr *wr = end_wr(r->e, WEFT_OP_FETCH_ADD, 0, 8);
+	u8 bytes[WEFT_ATOMIC_RESP_LEN];
+
+	end_remote(wr, 4096);
+	end_post(r->e, wr);
+	end_ring(r->e);
+	settle();
+	KUNIT_ASSERT_GT(test, fake_take(r->e->fake, r->said, TAPE), 0U);
+	weft_atomic_resp_encode(bytes, &answer);
+	put(r, hdr, bytes, sizeof(bytes));
+	feed(r);
+	KUNIT_EXPECT_EQ(test, terminate(r).code, (u8)WEFT_RO_CATASTROPHIC_STREAM);
+	end_stop(r->e);
+	expect_recv(test, r->e, 0x1000, 0, IB_WC_WR_FLUSH_ERR);
+	expect_none(test, r->e);
+}
+
 A_SUITE(rx_wrong, fake, rx_damage, rx_row_damage, rx_unreadable, rx_refused, rx_read_depth,
-	rx_terminate, rx_terminate_names);
+	rx_terminate, rx_terminate_names, rx_foreign_answer);
