@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "socket.h"
 #include "transport.h"
@@ -171,7 +172,8 @@ SocketAddress path_of(std::uint16_t number) {
   SocketAddress made;
   auto* const name = reinterpret_cast<sockaddr_un*>(made.get());
   name->sun_family = AF_UNIX;
-  const std::string path = "/tmp/weft-perf-" + std::to_string(number);
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("weft-perf-" + std::to_string(number));
   path.copy(name->sun_path, sizeof(name->sun_path) - 1);
   made.length = sizeof(*name);
   return made;
