@@ -65,7 +65,7 @@ def measure_steps(of_set, subjects=(), siw="", weft="weft", only=(), skip=(), ti
     for subject in [*(subjects or DEFAULT)] * turns:
         kind = "weft" if subject.startswith(("weft", "lent", "segment", "without")) else subject.partition("-")[0]
         if subject in ("unix", "smc"):
-            steps.do(f"begin {subject}")
+            steps.do(f"begin {subject}", *(["smc_name"] if subject == "smc" else []))
             row_steps(subject, subject)
         elif kind in ("tcp", "rxe"):
             steps.do(f"begin {subject}", *(["rxe"] if kind == "rxe" else ["qperf_server"] if sockets and subject == "tcp" else []))
