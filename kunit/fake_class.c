@@ -243,6 +243,8 @@ static void class_close(struct weft_llp *llp, bool abort)
 {
 	struct fake *f = to_fake(llp), *queued, *next;
 
+	if (f->listens)
+		hold(&fake_faults.hold_close);
 	mutex_lock(&fakes_lock);
 	close_one(f, abort);
 	list_for_each_entry_safe(queued, next, &f->queue, queued) {

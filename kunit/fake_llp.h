@@ -55,6 +55,7 @@ struct fake_faults {
 	int charge;	/* of @charge and @charge_like */
 	int send;	/* of @send, once */
 	struct fake_hold *hold_accept;	/* @accept is held up, once; NULL: it is not */
+	struct fake_hold *hold_close;	/* the same of a listener's @close */
 };
 
 /* One end of a stream, or a listener. */

@@ -236,20 +236,36 @@ static void ending_work(struct work_struct *work)
 	weft_iw_destroy_listen(container_of(work, struct ending, work)->id);
 }
 
+/* Has a call of the class, @which of fake_faults, be held up. */
+static void ending_hold(struct ending *ending, struct fake_hold **which)
+{
+	init_completion(&ending->hold.reached);
+	init_completion(&ending->hold.released);
+	*which = &ending->hold;
+}
+
+static bool ending_held(struct ending *ending)
+{
+	return wait_for_completion_timeout(&ending->hold.reached, 10 * HZ);
+}
+
+static void ending_begin(struct ending *ending, struct iw_cm_id *id)
+{
+	ending->id = id;
+	INIT_WORK_ONSTACK(&ending->work, ending_work);
+	queue_work(system_unbound_wq, &ending->work);
+}
+
 /* Holds a peer's accept up, and has the listener's end begin, until nobody is told any more. */
 static struct fake *end_amid_accept(struct kunit *test, struct ending *ending, struct iw_cm_id *id)
 {
 	struct weft_listener *listener = of(id);
 	struct fake *peer;
 
-	init_completion(&ending->hold.reached);
-	init_completion(&ending->hold.released);
-	fake_faults.hold_accept = &ending->hold;
+	ending_hold(ending, &fake_faults.hold_accept);
 	peer = caller(test, "10.0.0.1");
-	KUNIT_ASSERT_NE(test, wait_for_completion_timeout(&ending->hold.reached, 10 * HZ), 0UL);
-	ending->id = id;
-	INIT_WORK_ONSTACK(&ending->work, ending_work);
-	queue_work(system_unbound_wq, &ending->work);
+	KUNIT_ASSERT_TRUE(test, ending_held(ending));
+	ending_begin(ending, id);
 	for (int i = 0; i < 1000 && READ_ONCE(listener->id); i++)
 		msleep(20);
 	KUNIT_EXPECT_PTR_EQ(test, listener->id, NULL);
@@ -283,6 +299,26 @@ CASE_WITH(listener_ends_amid_accept, struct host *h, host(test))
 		KUNIT_EXPECT_EQ(test, h->refs, 0);
 		weft_llp_close(&peer->llp, true);
 	}
+}
+
+/* A peer that calls while the port's stream is about to be closed is not accepted from it. */
+CASE_WITH(listener_calls_amid_end, struct host *h, host(test))
+{
+	struct ending ending;
+	struct iw_cm_id id;
+	struct fake *peer;
+
+	host_id(h, &id);
+	KUNIT_EXPECT_EQ(test, host_listen(h, &id, "10.0.0.1", 5), 0);
+	ending_hold(&ending, &fake_faults.hold_close);
+	ending_begin(&ending, &id);
+	KUNIT_ASSERT_TRUE(test, ending_held(&ending));
+	peer = caller(test, "10.0.0.1");
+	settle();
+	KUNIT_EXPECT_FALSE(test, list_empty(&peer->peer->queued));
+	ending_finish(&ending);
+	weft_llp_close(&peer->llp, true);
+	settle();
 }
 
 /* References on a connection when work is first queued behind its accept. */
@@ -420,5 +456,5 @@ static void listener_many(struct kunit *test)
 
 A_SUITE(listener, host, listener_life, listener_fails, listener_places, listener_nobodys,
 	listener_half_open, listener_full, listener_tries_again, listener_device_goes,
-	listener_ends_amid_accept, listener_keeps_amid_accept, listener_begins_amid_end,
-	listener_many);
+	listener_ends_amid_accept, listener_keeps_amid_accept, listener_calls_amid_end,
+	listener_begins_amid_end, listener_many);

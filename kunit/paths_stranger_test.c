@@ -331,7 +331,7 @@ static void stranger_proofs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_path_proof(p, &claim), 0x81c2d4969f51436eULL);
 }
 
-/* No address of this host, of a network or of many hosts becomes a home. */
+/* No address of this host or of many hosts becomes a home, unless it is the peer's. */
 CASE_WITH(stranger_homes, struct routes *r, routes_with_one(test))
 {
 #define V4(...)	{ [10] = 0xff, 0xff, __VA_ARGS__ }
@@ -341,18 +341,29 @@ CASE_WITH(stranger_homes, struct routes *r, routes_with_one(test))
 			  V4(255, 255, 255, 255), {}, { [15] = 1 }, { 0xff, 2, [15] = 1 },
 			  { 0xfe, 0x80, [15] = 1 } },
 	}, fit = { .num = 2, .addr = { V4(10, 9, 0, 99), { 0x20, 1, 0xd, 0xb8, [15] = 9 } } };
+	static const struct {
+		const struct weft_path_addrs *told;
+		__be32 peer;
+		u32 homes;
+	} rounds[] = {
+		{ &unfit, htonl(0x0a090001), 0 }, { &fit, htonl(0x0a090001), 2 },
+		{ &unfit, htonl(INADDR_LOOPBACK), 1 },
+	};
 	struct weft_paths *p = r->a.p;
+	const struct sockaddr_storage remote = p->remote;
 	u8 frame[WEFT_PATH_MAX_CONTROL];
 
 	weft_baton_lock(&p->lock);
-	for (u32 i = 0; i < 2; i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(rounds); i++) {
 		p->addrs_done = false;
 		p->num_homes = 0;
-		weft_path_encode_addrs(frame, i ? &fit : &unfit);
+		weft_sock_name_v4(&p->remote, rounds[i].peer, 0);
+		weft_path_encode_addrs(frame, rounds[i].told);
 		KUNIT_EXPECT_TRUE(test, weft_paths_take_addrs(p, frame));
-		KUNIT_EXPECT_EQ(test, p->num_homes, 2 * i);
+		KUNIT_EXPECT_EQ(test, p->num_homes, rounds[i].homes);
 	}
 	p->num_homes = 0;
+	p->remote = remote;
 	weft_baton_unlock(&p->lock);
 }
 
