@@ -174,14 +174,16 @@ SocketAddress path_of(std::uint16_t number) {
   name->sun_family = AF_UNIX;
   const std::string path =
       std::filesystem::temp_directory_path() / ("weft-perf-" + std::to_string(number));
-  path.copy(name->sun_path, sizeof(name->sun_path) - 1);
+  require(path.size() < sizeof(name->sun_path), path + " is too long for a Unix socket");
+  path.copy(name->sun_path, path.size());
   made.length = sizeof(*name);
   return made;
 }
 
 Descriptor listener_at(const SocketAddress& path, int backlog) {
   Descriptor made = stream_socket(path);
-  must(bind(made.number(), path.get(), path.length), "bind");
+  must(bind(made.number(), path.get(), path.length),
+       std::string("bind to ") + reinterpret_cast<const sockaddr_un*>(path.get())->sun_path);
   must(listen(made.number(), backlog), "listen");
   return made;
 }
@@ -189,16 +191,16 @@ Descriptor listener_at(const SocketAddress& path, int backlog) {
 class SocketListener final : public Listener {
  public:
   SocketListener(const Settings& settings, const std::string& address)
-      : unix_(settings.carrier == Carrier::kUnix ? static_cast<std::uint16_t>(getpid()) : 0) {
+      : unix_(settings.carrier == Carrier::kUnix), number_(static_cast<std::uint16_t>(getpid())) {
     const int backlog = static_cast<int>(settings.connections) + kSomeBacklog;
-    socket_ = unix_ != 0 ? listener_at(path_of(unix_), backlog)
-                         : listener({address, 0}, backlog, protocol(settings));
+    socket_ = unix_ ? listener_at(path_of(number_), backlog)
+                    : listener({address, 0}, backlog, protocol(settings));
   }
   ~SocketListener() override {
-    if (unix_ != 0) unlink(reinterpret_cast<const sockaddr_un*>(path_of(unix_).get())->sun_path);
+    if (unix_) unlink(reinterpret_cast<const sockaddr_un*>(path_of(number_).get())->sun_path);
   }
 
-  std::uint16_t port() const override { return unix_ != 0 ? unix_ : local_address(socket_).port; }
+  std::uint16_t port() const override { return unix_ ? number_ : local_address(socket_).port; }
 
   std::unique_ptr<Transport> accept(const Settings& settings) override {
     std::vector<Descriptor> sockets(settings.connections);
@@ -207,7 +209,8 @@ class SocketListener final : public Listener {
   }
 
  private:
-  std::uint16_t unix_;
+  bool unix_;
+  std::uint16_t number_;  // of a Unix socket
   Descriptor socket_;
 };
 

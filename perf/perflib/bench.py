@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measures Weft, siw, rxe and TCP side by side and shows the ratios. See docs/performance/notebook.md.
 
-Instruments: icount counts guest instructions over veth, uml runs at native speed in User Mode Linux, virtio counts the instructions
-of either side of a link between two machines whose cards cut large packets by themselves; it measures its own rows, and needs root and
+Instruments: icount counts guest instructions over veth, uml and uml-next run at native speed in User Mode Linux, of Debian's kernel and
+of the newest one in its backports, which is fetched; virtio counts the instructions of either side of a link between two machines whose cards cut large packets by themselves; it measures its own rows, and needs root and
 /dev/net/tun. Counts are priced as well, as a real processor would have it (perf/prices.json). icount-slowcopy, a processor model
 without fast string copies, and applications, some of NVMe's rows of perf/run applications, are part of the gate alone. A whole run, of
 all instruments and subjects, ends with perf/run applications and perf/run programs: NVMe, NFS, MPI, rsockets and libfabric.
@@ -11,6 +11,7 @@ Subjects:
 
   tcp          weft-perf over plain sockets, qperf and iperf3
   tcp-gather   rows of many small messages over sockets, 32 of them in a call
+  unix         the same over Unix sockets  smc          and over SMC's loopback, where the kernel has it
   weft         Weft, CRC off            weft-crc     Weft, CRC on
   lent-crc     Weft, CRC on, payload lent; on veth only if named
   segment      Weft, CRC off, frames of a segment, as a peer other than Weft gets them
@@ -24,6 +25,7 @@ import argparse
 import os
 import pathlib
 import shutil
+import sys
 import time
 
 from perflib import commands, experiments, instruments, lab, report
@@ -135,7 +137,15 @@ def main(words):
             return instrument.measure(asked, BENCH / f"{instrument.name}.results")
 
     well = lab.together(measure, [instrument for instrument in every if instrument.counts])
-    well += [measure(instrument) for instrument in every if not instrument.counts]
+    for instrument in (instrument for instrument in every if not instrument.counts):
+        try:
+            well.append(measure(instrument))
+        except SystemExit as why:
+            print(f"{why}; the others go on", file=sys.stderr)
+            well.append(False)
+            names.remove(instrument.name)
+    if not names:
+        return 1
     revision = revision or lab.output_of("git", "describe", "--always", "--dirty") or (PROJECT / "VERSION").read_text().strip()
     write_measurement(options.file, collect(options.rows, revision, BENCH, names))
     if names != ["applications"]:
@@ -144,11 +154,11 @@ def main(words):
         print()
         experiments.every()["applications"].show(read_lines(BENCH / "applications.results"))
     # They come before the page, which shows them.
-    if whole:
-        well += [lab.call([PROJECT / "perf/run", name]) == 0 for name in ("applications", "programs")]
+    ran = [name for name in ("applications", "programs") if whole and lab.call([PROJECT / "perf/run", name]) == 0]
+    well.append(not whole or len(ran) == 2)
     if options.rows != "gate":
         page = options.file.with_suffix(".html")
-        report.write(options.file, page, {instrument.name: instrument.caution for instrument in every})
+        report.write(options.file, page, {instrument.name: instrument.caution for instrument in every}, ran)
         shown = [path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path for path in (options.file, page)]
         print("bench: the figures are in {}, the report in {}".format(*shown))
     return 0 if all(well) else 1

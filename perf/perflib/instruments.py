@@ -117,7 +117,7 @@ class Uml(Instrument):
         lab.must(["rsync", "-a", "--delete", *wanted, f"{source}/", f"{folder}.source/"])
         lab.must(["cp", "-ru", f"{folder}.source/.", f"{folder}/"])
         make = ["make", "-s", "-C", f"{kernel}/build", "ARCH=um", f"M={folder}", f"-j{os.cpu_count()}", "CC=ccache gcc", "modules"]
-        lab.must(make, self.work / f"{name}.log", "uml", f"fails: {name} does not build for User Mode Linux")
+        lab.must(make, self.work / f"{name}.log", self.name, f"fails: {name} does not build for User Mode Linux")
         return folder / f"{name}.ko"
 
     def siw(self, kernel):
@@ -135,7 +135,7 @@ class Uml(Instrument):
             folder.mkdir(parents=True, exist_ok=True)
         lab.must(["cp", "--parents", "-u", "Kbuild", "VERSION", f"{tree}/"])
         lab.must(["cp", "-ru", "kernel", f"{tree}/"])
-        print("uml: building the modules", flush=True)
+        print(f"{self.name}: building the modules", flush=True)
         weft = self.module(kernel, "weft", tree)
         if any(subject.startswith("siw") for subject in subjects):
             siw = self.siw(kernel)
@@ -154,14 +154,14 @@ class Uml(Instrument):
         print("".join(f"    {line}\n" for line in said if line.startswith("measure: ")), end="", flush=True)
         if status:
             console = (self.work / "console").read_text(encoding="utf-8", errors="replace").splitlines()[-20:]
-            print(*console, f"uml: it ended with status {status}; see {self.work}/console and {output}", sep="\n", file=sys.stderr)
+            print(*console, f"{self.name}: it ended with status {status}; see {self.work}/console and {output}", sep="\n", file=sys.stderr)
         write_lines(file, results_of(share / "out"))
         return status == 0
 
     def boot(self, kernel, share):
         """On one processor of this machine, the last that it may use, because a program of the guest that the host wakes on another at
         times makes rounds differ. Returns the exit status of what ran there."""
-        print("uml: measuring; the machine should have nothing else to do", flush=True)
+        print(f"{self.name}: measuring; the machine should have nothing else to do", flush=True)
         words = ["taskset", "-c", str(max(os.sched_getaffinity(0))), "timeout", "--foreground", "-k", "5", "1800", f"{kernel}/linux"]
         words += ["mem=768M", "root=none", "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=null,fd:1", "console=tty0"]
         words += [*self.words, f"uml_dir={self.work}/", "panic=-1", "loglevel=4", f"init={PROJECT}/perf/uml/init", f"weft_share={share}"]
@@ -172,10 +172,10 @@ class Uml(Instrument):
 
 
 class UmlNext(Uml):
-    name, title = "uml-next", "veth, User Mode Linux of Linux 7.3 at native speed, one processor"
+    name, title = "uml-next", "veth, User Mode Linux of the newest kernel in Debian's backports, at native speed, one processor"
     caution = (
-        "The same on the newest kernel that Debian has for this release's successor, where a system call and a wake-up take half as long. It "
-        "computes CRC32C by tables, so nothing is measured with a CRC."
+        "The same on a newer kernel, where a system call and a wake-up take half as long. It computes CRC32C by tables, so nothing is "
+        "measured with a CRC."
     )
     subjects, words = ("tcp", "tcp-gather", "unix", "smc", "weft", "segment", "siw"), ("seccomp=on",)
 

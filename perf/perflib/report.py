@@ -5,7 +5,7 @@ import re
 
 from perflib import drawing, experiments
 from perflib.measurement import SUBJECTS, goal_table, present, ratio, run_table, values
-from perflib.ratios import SUBJECTS as TITLES, Ratios
+from perflib.ratios import SUBJECTS as TITLES
 from perflib.rows import rows
 from perflib.tables import load
 
@@ -36,7 +36,7 @@ COLOURS = {
     "lent-crc": "#b5d3ee", "segment": "#1b7f4d", "segment-crc": "#85c9a3",
 }
 
-RATIO_COLOURS = COLOURS | {"tcp-digest": "#8f8f8f", "lent": "#5f95cf"}
+RATIO_COLOURS = COLOURS | {"lent": "#5f95cf"}
 
 # Field of the rows to: title of their plot.
 PLOTS = {
@@ -87,22 +87,21 @@ def figures(directory):
     return head + "".join(f"<p>{what}</p>{svg[svg.index('<svg'):]}" for what, svg in found)
 
 
-def ratio_bars(directory):
-    """Bars and tables of the experiments with tables of ratios that have been run."""
+def ratio_bars(names):
+    """Bars and tables of these experiments, which have tables of ratios."""
     found = ""
-    for entry in (entry for entry in experiments.every().values() if isinstance(entry, Ratios)):
-        file = directory / f"{entry.name}.json"
-        if file.exists():
-            results = entry.read([file])
-            subjects, groups = entry.ratios(results)
-            names = "".join(f"<span><i style='background:{RATIO_COLOURS[s]}'></i>{html.escape(TITLES[s])}</span>" for s in subjects)
-            drawn = drawing.bars(f"{entry.name}: times TCP, higher is better", groups, [RATIO_COLOURS[s] for s in subjects])
-            found += f"<h2>{entry.name}</h2><p class=legend>{names}</p>{drawn}{as_html(entry.table(results))}"
+    for entry in (experiments.every()[name] for name in names):
+        results = entry.read([entry.file])
+        subjects, groups = entry.ratios(results)
+        legends = "".join(f"<span><i style='background:{RATIO_COLOURS[s]}'></i>{html.escape(TITLES[s])}</span>" for s in subjects)
+        drawn = drawing.bars(f"{entry.name}: times TCP, higher is better", groups, [RATIO_COLOURS[s] for s in subjects])
+        found += f"<h2>{entry.name}</h2><p class=legend>{legends}</p>{drawn}{as_html(entry.table(results))}"
     return found
 
 
-def write(measurement, page, cautions):
-    """Writes the page, with the figures of perf/run that are beside the measurement; `cautions` has a text for each instrument."""
+def write(measurement, page, cautions, ran=()):
+    """Writes the page, with the figures of perf/run that are beside the measurement, and those experiments' tables of ratios that `ran`
+    with it; `cautions` has a text for each instrument."""
     data = load(measurement)
     about = f"Source revision {html.escape(data['revision'])}, Linux {html.escape(data['kernel'])}, {data['date']}."
     body = [f"<h1>Weft beside TCP, siw and rxe</h1>{INTRODUCTION}<p class=less>{about}</p>"]
@@ -115,7 +114,7 @@ def write(measurement, page, cautions):
         against = goal_table(run)
         if against:
             body.append(f"<p>{GOALS}</p>{as_html(against)}")
-    body += [ratio_bars(measurement.parent), figures(measurement.parent)]
+    body += [ratio_bars(ran), figures(measurement.parent)]
     page.write_text(
         f"<!DOCTYPE html><html lang=en><head><meta charset=utf-8><title>Weft: performance</title><style>{STYLE}</style></head>"
         f"<body>{''.join(body)}</body></html>\n",

@@ -67,6 +67,7 @@ def measure_steps(of_set, subjects=(), siw="", weft="weft", only=(), skip=(), ti
         if subject in ("unix", "smc"):
             steps.do(f"begin {subject}", *(["smc_name"] if subject == "smc" else []))
             row_steps(subject, subject)
+            steps.do(*(["smc_used"] if subject == "smc" else []))
         elif kind in ("tcp", "rxe"):
             steps.do(f"begin {subject}", *(["rxe"] if kind == "rxe" else ["qperf_server"] if sockets and subject == "tcp" else []))
             row_steps(subject, "verbs" if kind == "rxe" else "tcp")

@@ -10,6 +10,7 @@ from perflib.ratios import Ratios, among, counted, gather
 ROWS = [row for row in REQUESTS if row.startswith("nvme-") and not row.endswith("-32")]
 # Subject to weft's settings crc and lend.
 SETTINGS = {"weft": ("off", "unchecked"), "weft-crc": ("required", "unchecked"), "lent": ("off", "all"), "lent-crc": ("required", "all")}
+ENDS = {"target": "the target", "host": "the host", "both": "both ends"}
 
 
 class Storage(Ratios):
@@ -19,7 +20,7 @@ class Storage(Ratios):
 
     name, place, markers = "storage", 41, "storage"
     settings = {"rows": ("", ".*"), "subjects": ("", ".*")}
-    titles = {f"{row}-{end.split()[-1]}": f"{REQUESTS[row][-1]}: {end}" for row in ROWS for end in ("the target", "the host", "both")}
+    titles = {f"{row}-{end}": f"{REQUESTS[row][-1]}: {title}" for row in ROWS for end, title in ENDS.items()}
     subjects = ("tcp", "tcp-digest", *SETTINGS, "local")
 
     def run(self, words):
@@ -55,9 +56,8 @@ class Storage(Ratios):
                 (rate, _, costs), (of_host, _, more) = target[subject], host[subject]
                 work = 1 / rate + 1 / of_host
                 both[subject] = 1 / work, f"{work:,.0f}", [sum(each) for each in zip(costs, more)]
-            if both:
-                found[f"{row}-both"] = both
-        return found
+            found[f"{row}-both"] = both
+        return {row: subjects for row, subjects in found.items() if subjects}
 
     def spent(self, out, steps):
         """The work of one side for a request, in instructions and packets, and text of where it went."""
