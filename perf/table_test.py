@@ -14,10 +14,11 @@ from unittest import mock
 
 sys.dont_write_bytecode = True
 
-from perflib import commands, drawing, experiments, instruments, lab, measurement, ratios, trial  # noqa: E402 (no bytecode before)
+from perflib import bench, commands, drawing, experiments, instruments, lab, measurement, ratios, trial  # noqa: E402 (no bytecode before)
 from perflib.experiment import Experiment  # noqa: E402
 from perflib.experiments import applications, lines, programs, storage  # noqa: E402
 from perflib.rows import measure_steps, rows  # noqa: E402
+from perflib.tables import load, write_lines  # noqa: E402
 
 GUEST = pathlib.Path(__file__).resolve().parent / "guest"
 ROW = next(row for row in rows() if row["name"] == "send-64k")
@@ -102,7 +103,7 @@ class Refusals(unittest.TestCase):
         def silent(*_, sides=(), **__):
             yield [self.folder / "out"] * max(1, len(sides))
 
-        self.enterContext(mock.patch.multiple(lab, lab=silent, build=lambda: None, must=lambda *_, **__: None, siw=lambda: "", output_of=lambda *_: ""))
+        self.enterContext(mock.patch.multiple(lab, lab=silent, build=lambda *_: None, must=lambda *_, **__: None, siw=lambda: "", output_of=lambda *_: ""))
         self.enterContext(mock.patch.object(lab.subprocess, "run", return_value=mock.Mock(returncode=0)))
 
     def test_a_lab_that_says_nothing_is_no_result(self):
@@ -128,6 +129,22 @@ class Refusals(unittest.TestCase):
     def test_siw_is_built_only_where_it_is_asked_for(self):
         with mock.patch.object(lab, "siw", side_effect=AssertionError), self.assertRaises(SystemExit):
             commands.run(["applications", "subjects=tcp,weft"])
+
+    def test_an_instrument_that_cannot_be_had_costs_no_other(self):
+        def virtio(_, __, file):
+            write_lines(file, [{"subject": "lab", "kernel": "6.1"}])
+            return True
+
+        out = self.folder / "out.json"
+        words = ["--instrument", "uml-next", "--instrument", "virtio", "--out", str(out)]
+        with mock.patch.object(bench, "BENCH", self.folder), mock.patch.object(instruments.Virtio, "measure", virtio), \
+                mock.patch.object(instruments.UmlNext, "measure", side_effect=SystemExit("there is no source")):
+            self.assertEqual(bench.main(words), 1)
+            self.assertEqual([run["instrument"] for run in load(out)["runs"]], ["virtio"])
+            out.unlink()
+            self.assertEqual(bench.main(words[:2] + words[4:]), 1)
+        self.assertFalse(out.exists())
+        self.assertIn("there is no source; the others go on", self.said.getvalue())
 
     def test_user_mode_linux_ends_as_its_steps_do(self):
         uml = instruments.Uml()
