@@ -136,9 +136,9 @@ class Refusals(unittest.TestCase):
             return True
 
         out = self.folder / "out.json"
-        words = ["--instrument", "uml-next", "--instrument", "virtio", "--out", str(out)]
+        words = ["--instrument", "uml", "--instrument", "virtio", "--out", str(out)]
         with mock.patch.object(bench, "BENCH", self.folder), mock.patch.object(instruments.Virtio, "measure", virtio), \
-                mock.patch.object(instruments.UmlNext, "measure", side_effect=SystemExit("there is no source")):
+                mock.patch.object(instruments.Uml, "measure", side_effect=SystemExit("there is no source")):
             self.assertEqual(bench.main(words), 1)
             self.assertEqual([run["instrument"] for run in load(out)["runs"]], ["virtio"])
             out.unlink()

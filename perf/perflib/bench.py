@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measures Weft, siw, rxe and TCP side by side and shows the ratios. See docs/performance/notebook.md.
 
-Instruments: icount counts guest instructions over veth, uml and uml-next run at native speed in User Mode Linux, of Debian's kernel and
-of the newest one in its backports, which is fetched; virtio counts the instructions of either side of a link between two machines whose cards cut large packets by themselves; it measures its own rows, and needs root and
-/dev/net/tun. Counts are priced as well, as a real processor would have it (perf/prices.json). icount-slowcopy, a processor model
-without fast string copies, and applications, some of NVMe's rows of perf/run applications, are part of the gate alone. A whole run, of
-all instruments and subjects, ends with perf/run applications and perf/run programs: NVMe, NFS, MPI, rsockets and libfabric.
+Instruments: icount counts guest instructions over veth; uml runs at native speed in User Mode Linux of the newest kernel in Debian's
+backports, which is fetched; virtio counts the instructions of either side of a link between two machines whose cards cut large packets
+by themselves: it measures its own rows, and needs root and /dev/net/tun. Counts are priced as well, as a real processor would have it
+(perf/prices.json). icount-slowcopy, a processor model without fast string copies, and applications, some of NVMe's rows of
+perf/run applications, are part of the gate alone. A whole run, of all instruments and subjects, ends with perf/run applications and
+perf/run programs: NVMe, NFS, MPI, rsockets and libfabric.
 
 Subjects:
 
@@ -71,10 +72,10 @@ def default_instruments(options):
     if options.subjects and not any(name in subject for subject in options.subjects for name in ("tcp", "weft", "segment")):
         print(f"bench: virtio is left out: it has none of {' '.join(options.subjects)}")
     elif os.path.exists("/dev/net/tun") and os.geteuid() == 0:
-        return ["icount", "uml", "uml-next", "virtio"]
+        return ["icount", "uml", "virtio"]
     else:
         print("bench: virtio is left out: it needs root and /dev/net/tun")
-    return ["icount", "uml", "uml-next"]
+    return ["icount", "uml"]
 
 
 def of_revision(options, words):

@@ -100,47 +100,24 @@ class Applications(InLab):
 
 
 class Uml(Instrument):
-    name, title, counts, of_gate = "uml", "veth, User Mode Linux at native speed, one processor", False, False
+    name, title, counts, of_gate = "uml", "veth, User Mode Linux of a newer kernel at native speed, one processor", False, False
     caution = "The kernel runs as a program, at this machine's own speed, on one processor; medians of five turns."
-    # rxe is not configured in this kernel.
-    subjects = ("tcp", "weft", "weft-crc", "segment", "segment-crc", "siw", "siw-gso", "siw-gso-crc")
-    words = ()  # for its kernel
-
-    def __init__(self):
-        self.work = PROJECT / "build" / self.name
-
-    def module(self, kernel, name, source):
-        """A module for this kernel, away from the host kernel's objects."""
-        folder = self.work / name
-        folder.mkdir(parents=True, exist_ok=True)
-        wanted = ["--include=*/", "--include=*.[ch]", "--include=Kbuild", "--include=Makefile", "--include=VERSION", "--exclude=*"]
-        lab.must(["rsync", "-a", "--delete", *wanted, f"{source}/", f"{folder}.source/"])
-        lab.must(["cp", "-ru", f"{folder}.source/.", f"{folder}/"])
-        make = ["make", "-s", "-C", f"{kernel}/build", "ARCH=um", f"M={folder}", f"-j{os.cpu_count()}", "CC=ccache gcc", "modules"]
-        lab.must(make, self.work / f"{name}.log", self.name, f"fails: {name} does not build for User Mode Linux")
-        return folder / f"{name}.ko"
-
-    def siw(self, kernel):
-        lab.must(["scripts/mainline", "siw"])
-        return self.module(kernel, "siw", PROJECT / "build/siw/source")
+    # rxe is not configured in this kernel, and its siw is as shipped.
+    subjects = ("tcp", "tcp-gather", "unix", "smc", "weft", "weft-crc", "segment", "segment-crc", "siw")
+    work = PROJECT / "build/uml"
 
     def measure(self, asked, file):
         print(f"bench: {self.name} begins; about ten minutes on an idle machine", flush=True)
         subjects = asked.subjects or self.subjects
-        lab.must(["scripts/kernels/build", self.name])
+        share, stage = self.work / "share", self.work / "stage"
+        for folder in (share, stage):
+            shutil.rmtree(folder, ignore_errors=True)
+        (share / "out").mkdir(parents=True)
+        lab.must(["scripts/kernels/module", self.name, stage])
         kernel = lab.output_of("scripts/kernels/build", "--path", self.name)
-        share, tree, siw = self.work / "share", self.work / "weft.tree", ""
-        shutil.rmtree(share, ignore_errors=True)
-        for folder in (share / "out", tree):
-            folder.mkdir(parents=True, exist_ok=True)
-        lab.must(["cp", "--parents", "-u", "Kbuild", "VERSION", f"{tree}/"])
-        lab.must(["cp", "-ru", "kernel", f"{tree}/"])
-        print(f"{self.name}: building the modules", flush=True)
-        weft = self.module(kernel, "weft", tree)
-        if any(subject.startswith("siw") for subject in subjects):
-            siw = self.siw(kernel)
-        # The provider, from where it was staged; the host's root can't be written to.
-        provider = str(next(iter(PROJECT.glob("build/stage/**/libweft-rdmav*.so")), "")).partition("-rdmav")[0]
+        weft, siw = next(stage.glob("lib/modules/*/updates/weft.ko")), f"{kernel}/build/drivers/infiniband/sw/siw/siw.ko"
+        # From the stage, because the host's root can't be written to.
+        provider = str(next(stage.glob("**/libweft-rdmav*.so"))).partition("-rdmav")[0]
         # At native speed the counts of the other instruments are over in milliseconds. In turns, since one turn tells little: single ones
         # scattered from 1.0 to 7 times TCP's rate, by other work of the machine. Ends that poll and yield wait for the scheduler's tick
         # here, 20 ms a message: that would be half of all the time.
@@ -164,23 +141,11 @@ class Uml(Instrument):
         print(f"{self.name}: measuring; the machine should have nothing else to do", flush=True)
         words = ["taskset", "-c", str(max(os.sched_getaffinity(0))), "timeout", "--foreground", "-k", "5", "1800", f"{kernel}/linux"]
         words += ["mem=768M", "root=none", "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=null,fd:1", "console=tty0"]
-        words += [*self.words, f"uml_dir={self.work}/", "panic=-1", "loglevel=4", f"init={PROJECT}/perf/uml/init", f"weft_share={share}"]
+        words += ["seccomp=on", f"uml_dir={self.work}/", "panic=-1", "loglevel=4", f"init={PROJECT}/perf/uml/init", f"weft_share={share}"]
         with (self.work / "console").open("wb") as console:
             environment = os.environ | {"TMPDIR": str(self.work)}
             status = lab.call(words, stdin=subprocess.DEVNULL, stdout=console, stderr=console, env=environment)
         return int((share / "status").read_text(encoding="ascii")) if (share / "status").exists() else status or 1
-
-
-class UmlNext(Uml):
-    name, title = "uml-next", "veth, User Mode Linux of the newest kernel in Debian's backports, at native speed, one processor"
-    caution = (
-        "The same on a newer kernel, where a system call and a wake-up take half as long. It computes CRC32C by tables, so nothing is "
-        "measured with a CRC."
-    )
-    subjects, words = ("tcp", "tcp-gather", "unix", "smc", "weft", "segment", "siw"), ("seccomp=on",)
-
-    def siw(self, kernel):
-        return f"{kernel}/build/drivers/infiniband/sw/siw/siw.ko"
 
 
 class Virtio(Instrument):
@@ -241,4 +206,4 @@ def joined(results, server, client):
             yield result | levels | {"row": f"{row}-{side}", "instructions_per_byte": each["instructions"]}
 
 
-EVERY = {instrument.name: instrument for instrument in (Icount(), SlowCopy(), Applications(), Uml(), UmlNext(), Virtio())}
+EVERY = {instrument.name: instrument for instrument in (Icount(), SlowCopy(), Applications(), Uml(), Virtio())}
