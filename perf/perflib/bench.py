@@ -12,6 +12,7 @@ Subjects:
 
   tcp          weft-perf over plain sockets, qperf and iperf3
   tcp-gather   rows of many small messages over sockets, 32 of them in a call
+  tcp-big      rows of 64 KiB and more in packets of up to 192 KiB (BIG TCP), which Debian 12's iproute2 knows of IPv6 alone
   unix         the same over Unix sockets  smc          and over SMC's loopback, where the kernel has it
   weft         Weft, CRC off            weft-crc     Weft, CRC on
   lent-crc     Weft, CRC on, payload lent; on veth only if named

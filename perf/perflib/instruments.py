@@ -103,7 +103,7 @@ class Uml(Instrument):
     name, title, counts, of_gate = "uml", "veth, User Mode Linux of a newer kernel at native speed, one processor", False, False
     caution = "The kernel runs as a program, at this machine's own speed, on one processor; medians of five turns."
     # rxe is not configured in this kernel, and its siw is as shipped.
-    subjects = ("tcp", "tcp-gather", "unix", "smc", "weft", "weft-crc", "segment", "segment-crc", "siw")
+    subjects = ("tcp", "tcp-gather", "tcp-big", "unix", "smc", "weft", "weft-crc", "segment", "segment-crc", "siw")
     work = PROJECT / "build/uml"
 
     def measure(self, asked, file):

@@ -31,7 +31,7 @@ GOALS = (
 
 # Ours in blues and greens, the others in warm colours and grey.
 COLOURS = {
-    "unix": "#c9b458", "smc": "#b4637a",
+    "tcp-big": "#4d4d4d", "unix": "#c9b458", "smc": "#b4637a",
     "siw": "#d9d9d9", "siw-gso": "#a6a6a6", "siw-gso-crc": "#737373", "rxe": "#e08a3c", "weft": "#1f5fa8", "weft-crc": "#7fb2e5",
     "lent-crc": "#b5d3ee", "segment": "#1b7f4d", "segment-crc": "#85c9a3",
 }

@@ -9,10 +9,13 @@ from perflib.tables import PERF
 SETS = {"gate": ("gate",), "quick": ("gate", "quick"), "where": ("gate", "where"), "full": ("gate", "where", "quick", "full")}
 # Subject to the parameters of its module; sockets and rxe have none.
 SUBJECTS = {
-    "tcp": None, "tcp-gather": None, "unix": None, "smc": None, "weft": "crc=off", "weft-crc": "crc=preferred", "lent-crc": "crc=preferred lend=all",
+    "tcp": None, "tcp-gather": None, "tcp-big": None, "unix": None, "smc": None, "weft": "crc=off", "weft-crc": "crc=preferred",
+    "lent-crc": "crc=preferred lend=all",
     "segment": "crc=off fpdu=segment", "segment-crc": "crc=preferred fpdu=segment", "siw": "", "siw-gso": "try_gso=1",
     "siw-gso-crc": "try_gso=1 mpa_crc_required=1 mpa_crc_strict=1", "rxe": None,
 }
+# Steps before the rows of a subject, and behind them.
+AROUND = {"smc": (["smc_name"], ["smc_used"]), "tcp-big": (["big_tcp"], ["ordinary_tcp"]), "rxe": (["rxe"], [])}
 # Only measured if they are named: between hosts of one machine the kernel copies lent payload on the way, and Debian's has no SMC.
 DEFAULT = [subject for subject in SUBJECTS if subject not in ("lent-crc", "smc")]
 
@@ -51,6 +54,8 @@ def measure_steps(of_set, subjects=(), siw="", weft="weft", only=(), skip=(), ti
                 if not re.match(r"bandwidth .* size=(64|4k) ", words):
                     continue
                 words += " gather=32"
+            if subject == "tcp-big" and not re.match(r"bandwidth .* size=(64k|1m) ", words):
+                continue
             count = times * int(re.search(r"count=(\d+)", words)[1])
             words = re.sub(r"count=\d+", f"count={count}", words)
             # A round of latency is a message each way.
@@ -64,17 +69,18 @@ def measure_steps(of_set, subjects=(), siw="", weft="weft", only=(), skip=(), ti
     sockets = of_set in ("quick", "full")
     for subject in [*(subjects or DEFAULT)] * turns:
         kind = "weft" if subject.startswith(("weft", "lent", "segment", "without")) else subject.partition("-")[0]
+        before, after = AROUND.get(subject, ((), ()))
         if subject in ("unix", "smc"):
-            steps.do(f"begin {subject}", *(["smc_name"] if subject == "smc" else []))
+            steps.do(f"begin {subject}", *before)
             row_steps(subject, subject)
-            steps.do(*(["smc_used"] if subject == "smc" else []))
+            steps.do(*after)
         elif kind in ("tcp", "rxe"):
-            steps.do(f"begin {subject}", *(["rxe"] if kind == "rxe" else ["qperf_server"] if sockets and subject == "tcp" else []))
+            steps.do(f"begin {subject}", *before, *(["qperf_server"] if sockets and subject == "tcp" else []))
             row_steps(subject, "verbs" if kind == "rxe" else "tcp")
             if kind == "rxe":
                 steps.do("subject=rxe-tcp")
                 row_steps("rxe-tcp", "tcp")
-            steps.do(*(["iperf"] if sockets and subject == "tcp" else []))
+            steps.do(*after, *(["iperf"] if sockets and subject == "tcp" else []))
         elif kind == "siw" and not siw:
             steps.do(f"begin {subject}", "not_measured all 'there is no siw.ko here'")
         else:

@@ -135,7 +135,7 @@ await_port() {
 	local wanted byte end=$((SECONDS + 60 * ${WEFT_PATIENCE:-1}))
 	printf -v wanted ':%04X' "$2"
 	for byte in ${3:+${3//./ }}; do printf -v wanted '%02X%s' "$byte" "$wanted"; done
-	until on_a grep -qE ": [0-9A-F]*$wanted [0-9A-F:]+ 0A " /proc/net/tcp; do
+	until on_a grep -qsE ": [0-9A-F]*$wanted [0-9A-F:]+ 0A " /proc/net/tcp /proc/net/tcp6; do
 		! ended "$1" && ((SECONDS < end)) || return 1
 		pause 0.1
 	done
