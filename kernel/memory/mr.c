@@ -129,8 +129,8 @@ struct weft_mr *weft_mr_new_local(struct weft_device *dev)
 
 	if (!mr)
 		return NULL;
-	kref_init(&mr->refs);
 	mr->dev = dev;
+	mr->kind = WEFT_MR_LOCAL;
 	mr->access = IB_ACCESS_LOCAL_WRITE;
 	mr->all_memory = true;
 	mr->length = U64_MAX;
@@ -195,7 +195,10 @@ enum weft_key_error weft_mr_check_invalidate(const struct weft_mr *mr, u32 stag,
 /* Ends an access, in the context that began it. */
 __always_inline void weft_mr_access_end(struct weft_mr *mr)
 {
-	if (mr->kind != WEFT_MR_REGION) {
+	/* All processors' kernel consumers share it: a count would move its line between them. */
+	if (mr->kind == WEFT_MR_LOCAL)
+		return;
+	if (weft_mr_is_locked(mr)) {
 		__acquire(&mr->lock);
 		read_unlock_bh(&mr->lock);
 	}
@@ -220,8 +223,7 @@ __always_inline struct weft_mr *weft_mr_access(struct weft_accessor *by, struct 
 		return NULL;
 	}
 	if (!stag && by->kernel && !(access & WEFT_ACCESS_REMOTE)) {
-		mr = by->dev->local;
-		kref_get(&mr->refs);
+		mr = by->dev->local; /* a queue pair ends before its device */
 		pd = NULL;
 	} else {
 		mr = weft_mr_find(by->dev, stag);
@@ -231,7 +233,7 @@ __always_inline struct weft_mr *weft_mr_access(struct weft_accessor *by, struct 
 		return NULL;
 	}
 	/* A work request could invalidate any other kind during the access. */
-	if (mr->kind != WEFT_MR_REGION) {
+	if (weft_mr_is_locked(mr)) {
 		read_lock_bh(&mr->lock);
 		__release(&mr->lock); /* because sparse does not follow the condition */
 	}

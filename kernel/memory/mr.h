@@ -70,6 +70,7 @@ enum weft_mr_kind {
 	WEFT_MR_FAST,		/* fast registration, by work requests */
 	WEFT_MR_WINDOW_1,	/* memory window, of a protection domain */
 	WEFT_MR_WINDOW_2,	/* memory window, of a queue pair while bound */
+	WEFT_MR_LOCAL,		/* all kernel memory, which lkey 0 names; as long as its device */
 };
 
 /*
@@ -83,7 +84,8 @@ enum weft_mr_kind {
 struct weft_mr {
 	struct ib_mr ib; /* the core's view of a region; its lkey and rkey are the STag */
 	struct weft_device *dev; /* its device */
-	struct kref refs; /* one for the key table and one for each access in progress */
+	/* One for the key table and one for each access in progress; WEFT_MR_LOCAL has none */
+	struct kref refs;
 	struct completion gone; /* completed by the last put, for which deregistration waits */
 	u8 kind; /* enum weft_mr_kind */
 	u32 stag; /* the key: index in the key table and a key byte */
@@ -112,6 +114,12 @@ struct weft_mr {
 static inline struct weft_mr *to_weft_mr(struct ib_mr *ib)
 {
 	return container_of(ib, struct weft_mr, ib);
+}
+
+/* Whether an access to @mr holds @lock. */
+static inline bool weft_mr_is_locked(const struct weft_mr *mr)
+{
+	return mr->kind != WEFT_MR_REGION && mr->kind != WEFT_MR_LOCAL;
 }
 
 /*
@@ -229,7 +237,7 @@ weft_access_go_on(struct weft_access *a, struct weft_accessor *by, struct ib_pd 
  */
 static inline void weft_access_yield(struct weft_access *a)
 {
-	if (a->mr && a->mr->kind != WEFT_MR_REGION)
+	if (a->mr && weft_mr_is_locked(a->mr))
 		weft_access_end(a);
 }
 

@@ -5,8 +5,8 @@ Instruments: icount counts guest instructions over veth; uml runs at native spee
 backports, which is fetched; virtio counts the instructions of either side of a link between two machines whose cards cut large packets
 by themselves: it measures its own rows, and needs root and /dev/net/tun. Counts are priced as well, as a real processor would have it
 (perf/prices.json). icount-slowcopy, a processor model without fast string copies, and applications, some of NVMe's rows of
-perf/run applications, are part of the gate alone. A whole run, of all instruments and subjects, ends with perf/run applications and
-perf/run programs: NVMe, NFS, MPI, rsockets and libfabric.
+perf/run applications, are part of the gate alone. A whole run, of all instruments and subjects, has perf/run applications and
+perf/run programs as well: NVMe, NFS, MPI, rsockets and libfabric.
 
 Subjects:
 
@@ -24,6 +24,7 @@ Subjects:
   rxe          mainline's rxe, both hosts in one namespace, with a TCP of its own
 """
 import argparse
+import functools
 import os
 import pathlib
 import shutil
@@ -131,14 +132,28 @@ def main(words):
     # The peers: not needed for the gate, nor on virtio.
     needs_siw = options.rows != "gate" and "icount" in names and (not subjects or any("siw" in subject for subject in subjects))
     asked = instruments.Asked(options.rows, subjects, lab.siw() if needs_siw else "")
-    # Instruments that count take one processor each and are not disturbed, so they all run at once. Those that measure time follow.
     every = [instruments.EVERY[name] for name in names]
 
     def measure(instrument):
         with understood(f"bench: {instrument.name} did not print what its results are made of"):
             return instrument.measure(asked, BENCH / f"{instrument.name}.results")
 
-    well = lab.together(measure, [instrument for instrument in every if instrument.counts])
+    ran = []
+
+    def consumers():
+        """NVMe, NFS and programs of others, one after the other."""
+        for name in ("applications", "programs"):
+            try:
+                with understood(f"bench: {name} did not print what its results are made of"):
+                    experiments.every()[name].run([])
+                ran.append(name)
+            except (SystemExit, lab.Failed) as why:
+                print(f"bench: {name}: {why}; the others go on", file=sys.stderr)
+        return len(ran) == 2
+
+    # Labs that count take one processor each and are not disturbed, so they run at once. Those that measure time follow.
+    counting = [functools.partial(measure, instrument) for instrument in every if instrument.counts]
+    well = lab.together(lambda job: job(), counting + [consumers] * whole)
     for instrument in (instrument for instrument in every if not instrument.counts):
         try:
             well.append(measure(instrument))
@@ -155,9 +170,6 @@ def main(words):
     if "applications" in names:
         print()
         experiments.every()["applications"].show(read_lines(BENCH / "applications.results"))
-    # They come before the page, which shows them.
-    ran = [name for name in ("applications", "programs") if whole and lab.call([PROJECT / "perf/run", name]) == 0]
-    well.append(not whole or len(ran) == 2)
     if options.rows != "gate":
         page = options.file.with_suffix(".html")
         report.write(options.file, page, {instrument.name: instrument.caution for instrument in every}, ran)
