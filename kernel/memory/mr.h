@@ -116,7 +116,7 @@ static inline struct weft_mr *to_weft_mr(struct ib_mr *ib)
 	return container_of(ib, struct weft_mr, ib);
 }
 
-/* Whether an access to @mr holds @lock. */
+/* Does an access to @mr take the lock? */
 static inline bool weft_mr_is_locked(const struct weft_mr *mr)
 {
 	return mr->kind != WEFT_MR_REGION && mr->kind != WEFT_MR_LOCAL;
