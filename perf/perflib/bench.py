@@ -140,20 +140,23 @@ def main(words):
 
     ran = []
 
-    def consumers():
-        """NVMe, NFS and programs of others, one after the other."""
-        for name in ("applications", "programs"):
-            try:
-                with understood(f"bench: {name} did not print what its results are made of"):
-                    experiments.every()[name].run([])
-                ran.append(name)
-            except (SystemExit, lab.Failed) as why:
-                print(f"bench: {name}: {why}; the others go on", file=sys.stderr)
-        return len(ran) == 2
+    def experiment(name):
+        try:
+            with understood(f"bench: {name} did not print what its results are made of"):
+                experiments.every()[name].run([])
+            ran.append(name)
+        except (SystemExit, lab.Failed) as why:
+            print(f"bench: {name}: {why}; the others go on", file=sys.stderr)
+        return name in ran
 
-    # Labs that count take one processor each and are not disturbed, so they run at once. Those that measure time follow.
-    counting = [functools.partial(measure, instrument) for instrument in every if instrument.counts]
-    well = lab.together(lambda job: job(), counting + [consumers] * whole)
+    # A lab that counts takes one processor and is not disturbed, so two run at once; applications has two of its own. More labs than
+    # processors take far longer. Instruments that measure time follow.
+    jobs = [functools.partial(measure, instrument) for instrument in every if instrument.counts]
+    if whole:
+        jobs.append(functools.partial(experiment, "programs"))
+    well = lab.together(lambda job: job(), jobs)
+    if whole:
+        well.append(experiment("applications"))
     for instrument in (instrument for instrument in every if not instrument.counts):
         try:
             well.append(measure(instrument))
