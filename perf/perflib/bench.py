@@ -149,14 +149,10 @@ def main(words):
             print(f"bench: {name}: {why}; the others go on", file=sys.stderr)
         return name in ran
 
-    # A lab that counts takes one processor and is not disturbed, so two run at once; applications has two of its own. More labs than
-    # processors take far longer. Instruments that measure time follow.
+    # Labs that count do not disturb each other. Those that measure time follow.
     jobs = [functools.partial(measure, instrument) for instrument in every if instrument.counts]
-    if whole:
-        jobs.append(functools.partial(experiment, "programs"))
+    jobs += [functools.partial(experiment, name) for name in ("applications", "programs") if whole]
     well = lab.together(lambda job: job(), jobs)
-    if whole:
-        well.append(experiment("applications"))
     for instrument in (instrument for instrument in every if not instrument.counts):
         try:
             well.append(measure(instrument))

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 
 from perflib.tables import BENCH, PROJECT
 
@@ -19,6 +20,8 @@ COUNTED, TIMED = ("--icount", "--cpu", MODEL), ("--mem", "4096")
 # is still to come.
 MACHINES = (*COUNTED, "--quiet", "--qemu", "-icount", "--qemu", "sleep=on")
 running = []
+# Labs that run at once: each takes a processor, and more of them than processors take many times as long.
+slots = threading.BoundedSemaphore(os.cpu_count() or 1)
 
 
 def end_on_signals():
@@ -98,7 +101,8 @@ def lab(name, options, command, wrapper=(), sides=(), prefix=None):
         (LABS / each).mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     program = "scripts/lab/two-machines" if sides else "scripts/lab/run"
-    status = call([*wrapper, program, *options, "--name", name, "--", *command], prefix)
+    with slots:
+        status = call([*wrapper, program, *options, "--name", name, "--", *command], prefix)
     if status:
         raise Failed(status)
     yield [LABS / each / "out" for each in names]
