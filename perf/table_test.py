@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -47,6 +48,11 @@ class Tax(unittest.TestCase):
         self.assertEqual(ratios.tax(local, tcp, weft), "; tax 2.00, 1.00, –")
         self.assertEqual(ratios.tax((1 / 10, "", []), tcp, weft), "; tax 2.00")
         self.assertEqual(ratios.tax(None, tcp, weft), "")
+
+    def test_a_row_of_tcp_alone_has_no_bar(self):
+        results = [{"row": row, "subject": subject, "round": 1, "us": 2} for row, subject in (("mpi-64", "tcp"), ("mpi-64", "weft"), ("ucx-64", "tcp"))]
+        _, groups = programs.Programs().ratios(results)
+        self.assertEqual(groups, {programs.Programs.titles["mpi-64"]: [1]})
 
     def test_of_two_machines_the_work_is_added(self):
         rows = [("tcp", "target", 40), ("tcp", "host", 30), ("weft", "target", 20), ("weft", "host", 25), ("local", "target", 10)]
@@ -145,6 +151,19 @@ class Refusals(unittest.TestCase):
             self.assertEqual(bench.main(words[:2] + words[4:]), 1)
         self.assertFalse(out.exists())
         self.assertIn("there is no source; the others go on", self.said.getvalue())
+
+    def test_labs_at_once_end_with_their_own(self):
+        lasts = ["sleep", "0.3"]
+        self.assertEqual(lab.together(lambda job: job(), [lambda: lab.together(lab.call, [["true"]]), lambda: lab.call(lasts)]), [[0], 0])
+
+        def fails():
+            raise SystemExit(3)
+
+        lasts = ["sleep", "60"]
+        began = time.monotonic()
+        with self.assertRaises(SystemExit):
+            lab.together(lambda job: job(), [fails, lambda: lab.together(lab.call, [lasts]), lambda: time.sleep(0.3) or lab.call(lasts)])
+        self.assertLess(time.monotonic() - began, 30)
 
     def test_user_mode_linux_ends_as_its_steps_do(self):
         uml = instruments.Uml()

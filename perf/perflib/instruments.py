@@ -101,7 +101,7 @@ class Applications(InLab):
 
 class Uml(Instrument):
     name, title, counts, of_gate = "uml", "veth, User Mode Linux of a newer kernel at native speed, one processor", False, False
-    caution = "The kernel runs as a program, at this machine's own speed, on one processor; medians of three turns."
+    caution = "The kernel runs as a program, at this machine's own speed, on one processor; medians of five turns."
     # rxe is not configured in this kernel, and its siw is as shipped.
     subjects = ("tcp", "tcp-gather", "tcp-big", "unix", "smc", "weft", "weft-crc", "segment", "segment-crc", "siw")
     work = PROJECT / "build/uml"
@@ -121,7 +121,7 @@ class Uml(Instrument):
         # At native speed the counts of the other instruments are over in milliseconds. In turns, since one turn tells little: single ones
         # scattered from 1.0 to 7 times TCP's rate, by other work of the machine. Ends that poll and yield wait for the scheduler's tick
         # here, 20 ms a message: that would be half of all the time.
-        steps = measure_steps(asked.rows, subjects, siw, weft, skip=("latency-64-polled",), times=4, turns=3, limit=120)
+        steps = measure_steps(asked.rows, subjects, siw, weft, skip=("latency-64-polled",), times=4, turns=5, limit=120)
         values = {"LAB_NAME": self.name, "LAB_PROJECT": PROJECT, "PROJECT": PROJECT, "SIW": siw, "IBV_DRIVERS": provider}
         exported = shlex.join(f"{name}={value}" for name, value in values.items())
         command = shlex.join(["perf/guest/steps", "measure", *steps])

@@ -2,6 +2,7 @@
 """Labs (scripts/lab/run), in which everything is measured."""
 import concurrent.futures
 import contextlib
+import contextvars
 import os
 import shutil
 import signal
@@ -19,7 +20,8 @@ COUNTED, TIMED = ("--icount", "--cpu", MODEL), ("--mem", "4096")
 # Two machines. sleep=on: in the other labs that count, the clock of a machine that waits leaps to its next timer; here the answer
 # is still to come.
 MACHINES = (*COUNTED, "--quiet", "--qemu", "-icount", "--qemu", "sleep=on")
-running = []
+# For each together() on the way to a program, its Programs.
+running = contextvars.ContextVar("running", default=())
 # Labs that run at once: each takes a processor, and more of them than processors take many times as long.
 slots = threading.BoundedSemaphore(os.cpu_count() or 1)
 
@@ -28,6 +30,17 @@ def end_on_signals():
     """Labs are ended as well when this program is."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
+
+
+class Programs(list):
+    """Those that one together() has begun."""
+
+    ended = False
+
+    def end(self):
+        self.ended = True
+        for program in self:
+            program.terminate()
 
 
 class Failed(SystemExit):
@@ -81,13 +94,15 @@ def call(words, prefix=None, **options):
     if prefix is not None:
         options |= {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
     with subprocess.Popen(words, cwd=PROJECT, **options) as machine:
-        running.append(machine)
+        for programs in running.get():
+            programs.append(machine)
+            if programs.ended:
+                machine.terminate()
         try:
             for line in machine.stdout or ():
                 say(prefix + line.rstrip("\n"))
             return machine.wait()
         finally:
-            running.remove(machine)
             if machine.poll() is None:
                 machine.terminate()
 
@@ -123,13 +138,16 @@ def machines(name, options, speaker, lines, marks=""):
 
 def together(run, names):
     """Calls run(name) for each name at once. Labs that count do not disturb each other. If one fails, the others are ended."""
+    mine = Programs()
+    context = contextvars.copy_context()
+    context.run(running.set, (*running.get(), mine))
     with concurrent.futures.ThreadPoolExecutor(max(1, len(names))) as pool:
-        jobs = [pool.submit(run, name) for name in names]
+        jobs = [pool.submit(context.copy().run, run, name) for name in names]
         try:
             return [job.result() for job in jobs]
-        finally:
-            for machine in list(running):
-                machine.terminate()
+        except BaseException:
+            mine.end()
+            raise
 
 
 def said(out):
