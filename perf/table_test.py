@@ -6,6 +6,7 @@ import io
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -48,11 +49,6 @@ class Tax(unittest.TestCase):
         self.assertEqual(ratios.tax(local, tcp, weft), "; tax 2.00, 1.00, –")
         self.assertEqual(ratios.tax((1 / 10, "", []), tcp, weft), "; tax 2.00")
         self.assertEqual(ratios.tax(None, tcp, weft), "")
-
-    def test_a_row_of_tcp_alone_has_no_bar(self):
-        results = [{"row": row, "subject": subject, "round": 1, "us": 2} for row, subject in (("mpi-64", "tcp"), ("mpi-64", "weft"), ("ucx-64", "tcp"))]
-        _, groups = programs.Programs().ratios(results)
-        self.assertEqual(groups, {programs.Programs.titles["mpi-64"]: [1]})
 
     def test_of_two_machines_the_work_is_added(self):
         rows = [("tcp", "target", 40), ("tcp", "host", 30), ("weft", "target", 20), ("weft", "host", 25), ("local", "target", 10)]
@@ -189,6 +185,10 @@ class Turns(unittest.TestCase):
 
     def test_the_median_counts_and_the_spread_is_shown(self):
         self.assertEqual(self.line(), f"| {ROW['title']} | – | 120 MB/s ± 125 % | – | 240 MB/s ± 21 % (2.00 ×) |")
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "there is no gnuplot")
+    def test_a_subject_without_a_ratio_has_no_bar(self):
+        self.assertIn("a row", drawing.bars("a title", {"a row": [2, None], "another": [None, None]}, ["red", "blue"]))
 
     def test_of_a_single_turn_there_is_no_spread(self):
         self.results = [result("tcp", 100), result("weft", 250)]

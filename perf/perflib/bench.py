@@ -55,7 +55,7 @@ def options_of(words):
     parser.add_argument("--out", default="", metavar="FILE", help="default build/bench/bench.json, or quick.json; the report goes beside it")
     parser.error = lambda text: die(f"{text}; see perf/bench --help")
     options = parser.parse_args(words)
-    # Minutes of a quick run do not take away the forty of a whole one.
+    # Minutes of a quick run do not take away the twenty of a whole one.
     options.file = pathlib.Path(options.out or BENCH / ("quick.json" if options.rows == "quick" else "bench.json"))
     for name in options.instruments:
         instrument = instruments.EVERY.get(name) or die(f"there is no instrument '{name}'")

@@ -56,7 +56,9 @@ def bars(title, groups, colours):
     for name, ratios in groups.items():
         shown = " ".join("NaN" if ratio is None else f"{ratio:.4f}" for ratio in ratios)
         block += '"' + name.replace(", ", "\\n") + f'" {shown}\n'
-    series = ", ".join(f"$data using {n + 2}:xtic(1) linecolor rgb '{colour}'" for n, colour in enumerate(colours))
+    # gnuplot refuses a series without a value.
+    there = [any(ratios[n] is not None for ratios in groups.values()) for n in range(len(colours))]
+    series = ", ".join(f"$data using {n + 2}:xtic(1) linecolor rgb '{colours[n]}'" for n, drawn in enumerate(there) if drawn)
     svg = gnuplot(f"""set terminal svg size 1100,360 font 'sans-serif,13' background 'white'
 set title '{title}'
 set style data histogram

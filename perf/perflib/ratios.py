@@ -108,11 +108,10 @@ class Ratios(Experiment):
         found = self.gathered(results)
         subjects = [subject for subject in SUBJECTS if not subject.startswith(("tcp", "local")) and any(subject in row for row in found.values())]
         values = {row: {subject: value for subject, (value, *_) in of.items()} for row, of in found.items() if row in self.titles}
-        groups = {
+        return subjects, {
             self.titles[row]: [of[subject] / of[reference(subject, of)] if subject in of and reference(subject, of) in of else None for subject in subjects]
             for row, of in values.items()
         }
-        return subjects, {title: group for title, group in groups.items() if any(group)}
 
     def chosen_subjects(self, chosen):
         return among(self.name, "subject", chosen["subjects"], self.subjects)

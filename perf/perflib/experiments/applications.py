@@ -112,7 +112,7 @@ class Applications(Ratios):
     def measured(self, kind, steps, siw):
         """The results of one kind, and where its instructions went. At times Linux's own nvmet-tcp copies from beyond an object, and its
         kernel ends."""
-        lab.say(f"perf: {kind} begins; some eight minutes on an idle machine of two processors")
+        lab.say(f"perf: {kind} begins; some eight minutes on an idle machine")
         name = lab.name_of(self.name, kind)
         options = [*self.options, "--mem", "3072", "--quiet", "--timeout", "3600", "--env", f"SIW={siw}", *lab.plugin(name)]
         for left in (2, 1, 0):

@@ -114,7 +114,7 @@ class Programs(Ratios):
         if "libfabric" in kinds and not (PROJECT / "build/perf/libyield.so").exists():
             raise SystemExit("programs: there is no libyield.so: apt-get install libfabric-dev, make -C perf/driver")
         for kind in kinds:
-            print(f"perf: {kind} begins; some eight minutes for three at once on an idle machine of two processors", flush=True)
+            print(f"perf: {kind} begins; some four minutes on an idle machine", flush=True)
         found = lab.together(lambda kind: self.measured(kind, self.steps_of(kind, subjects, int(chosen["rounds"]))), kinds)
         self.save([result for results in found for result in results])
         return self.tell(chosen)
