@@ -129,13 +129,18 @@ await_listener() {
 	return 1
 }
 
-# await_port PID PORT [ADDRESS]: waits until A listens at this TCP port (of this IPv4 address). Fails when PID, the
-# server's, ends before that, or after a minute, of the host's where the guest's clock runs by instructions.
+# await_port PID PORT [ADDRESS]: waits until A listens at this TCP port (of this IPv4 address, or of any IPv6 address if
+# ADDRESS is one; without ADDRESS, of any IPv4 address). Fails when PID, the server's, ends before that, or after a
+# minute, of the host's where the guest's clock runs by instructions.
 await_port() {
-	local wanted byte end=$((SECONDS + 60 * ${WEFT_PATIENCE:-1}))
+	local wanted byte table=/proc/net/tcp end=$((SECONDS + 60 * ${WEFT_PATIENCE:-1}))
 	printf -v wanted ':%04X' "$2"
-	for byte in ${3:+${3//./ }}; do printf -v wanted '%02X%s' "$byte" "$wanted"; done
-	until on_a grep -qsE ": [0-9A-F]*$wanted [0-9A-F:]+ 0A " /proc/net/tcp /proc/net/tcp6; do
+	if [[ ${3-} == *:* ]]; then
+		table=/proc/net/tcp6
+	else
+		for byte in ${3:+${3//./ }}; do printf -v wanted '%02X%s' "$byte" "$wanted"; done
+	fi
+	until on_a grep -qE ": [0-9A-F]*$wanted [0-9A-F:]+ 0A " $table; do
 		! ended "$1" && ((SECONDS < end)) || return 1
 		pause 0.1
 	done
