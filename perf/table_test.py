@@ -148,6 +148,21 @@ class Refusals(unittest.TestCase):
         self.assertFalse(out.exists())
         self.assertIn("there is no source; the others go on", self.said.getvalue())
 
+    def test_an_experiment_that_fails_costs_no_other(self):
+        def virtio(_, __, file):
+            write_lines(file, [{"subject": "lab", "kernel": "6.1"}])
+            return True
+
+        wrong = SystemExit("there is no disk")
+        for disks, others, status, shown in ((0, 0, 0, 2), (0, 1, 1, 2), (wrong, 0, 1, 1), (wrong, wrong, 1, 0)):
+            every = {"applications": mock.Mock(**{"run.side_effect": [disks]}), "programs": mock.Mock(**{"run.side_effect": [others]})}
+            with mock.patch.object(bench, "BENCH", self.folder), mock.patch.object(instruments.Virtio, "measure", virtio), \
+                    mock.patch.object(bench, "default_instruments", return_value=["virtio"]), mock.patch.object(bench.report, "write") as page, \
+                    mock.patch.object(experiments, "every", return_value=every):
+                self.assertEqual(bench.main(["--out", str(self.folder / "out.json")]), status)
+            self.assertEqual(len(page.call_args.args[-1]), shown)
+        self.assertIn("applications: there is no disk; the others go on", self.said.getvalue())
+
     def test_labs_at_once_end_with_their_own(self):
         lasts = ["sleep", "0.3"]
         self.assertEqual(lab.together(lambda job: job(), [lambda: lab.together(lab.call, [["true"]]), lambda: lab.call(lasts)]), [[0], 0])

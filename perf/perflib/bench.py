@@ -55,7 +55,7 @@ def options_of(words):
     parser.add_argument("--out", default="", metavar="FILE", help="default build/bench/bench.json, or quick.json; the report goes beside it")
     parser.error = lambda text: die(f"{text}; see perf/bench --help")
     options = parser.parse_args(words)
-    # Minutes of a quick run do not take away the twenty of a whole one.
+    # A quick run does not take away the results of a whole one.
     options.file = pathlib.Path(options.out or BENCH / ("quick.json" if options.rows == "quick" else "bench.json"))
     for name in options.instruments:
         instrument = instruments.EVERY.get(name) or die(f"there is no instrument '{name}'")
@@ -138,16 +138,17 @@ def main(words):
         with understood(f"bench: {instrument.name} did not print what its results are made of"):
             return instrument.measure(asked, BENCH / f"{instrument.name}.results")
 
-    ran = []
+    ran = []  # experiments that the page shows
 
     def experiment(name):
         try:
             with understood(f"bench: {name} did not print what its results are made of"):
-                experiments.every()[name].run([])
-            ran.append(name)
-        except (SystemExit, lab.Failed) as why:
+                status = experiments.every()[name].run([])
+        except SystemExit as why:
             print(f"bench: {name}: {why}; the others go on", file=sys.stderr)
-        return name in ran
+            return False
+        ran.append(name)
+        return status == 0
 
     # Labs that count do not disturb each other. Those that measure time follow.
     jobs = [functools.partial(measure, instrument) for instrument in every if instrument.counts]

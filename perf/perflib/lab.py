@@ -23,7 +23,7 @@ MACHINES = (*COUNTED, "--quiet", "--qemu", "-icount", "--qemu", "sleep=on")
 # For each together() on the way to a program, its Programs.
 running = contextvars.ContextVar("running", default=())
 # Labs that run at once: each takes a processor, and more of them than processors take many times as long.
-slots = threading.BoundedSemaphore(os.cpu_count() or 1)
+slots = threading.BoundedSemaphore(len(os.sched_getaffinity(0)))
 
 
 def end_on_signals():

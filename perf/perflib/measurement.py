@@ -8,8 +8,8 @@ from perflib.tables import LEVELS, table
 
 SUBJECTS = {
     "tcp-big": "BIG TCP, IPv6", "unix": "Unix sockets", "smc": "SMC, loopback", "siw": "siw", "siw-gso": "siw, GSO on",
-    "siw-gso-crc": "siw, GSO and CRC", "rxe": "rxe", "weft": "Weft, CRC off", "weft-crc": "Weft, CRC on", "lent-crc": "Weft, CRC on, lent", "segment": "Weft, frames of a segment, CRC off",
-    "segment-crc": "Weft, frames of a segment, CRC on",
+    "siw-gso-crc": "siw, GSO and CRC", "rxe": "rxe", "weft": "Weft, CRC off", "weft-crc": "Weft, CRC on", "lent-crc": "Weft, CRC on, lent",
+    "segment": "Weft, frames of a segment, CRC off", "segment-crc": "Weft, frames of a segment, CRC on",
 }
 OURS = ("weft", "weft-crc", "segment", "segment-crc")
 # TCP's figures: by qperf, by weft-perf with a message in each call, and with 32.

@@ -10,9 +10,8 @@ SETS = {"gate": ("gate",), "quick": ("gate", "quick"), "where": ("gate", "where"
 # Subject to the parameters of its module; sockets and rxe have none.
 SUBJECTS = {
     "tcp": None, "tcp-gather": None, "tcp-big": None, "unix": None, "smc": None, "weft": "crc=off", "weft-crc": "crc=preferred",
-    "lent-crc": "crc=preferred lend=all",
-    "segment": "crc=off fpdu=segment", "segment-crc": "crc=preferred fpdu=segment", "siw": "", "siw-gso": "try_gso=1",
-    "siw-gso-crc": "try_gso=1 mpa_crc_required=1 mpa_crc_strict=1", "rxe": None,
+    "lent-crc": "crc=preferred lend=all", "segment": "crc=off fpdu=segment", "segment-crc": "crc=preferred fpdu=segment",
+    "siw": "", "siw-gso": "try_gso=1", "siw-gso-crc": "try_gso=1 mpa_crc_required=1 mpa_crc_strict=1", "rxe": None,
 }
 # Steps before the rows of a subject, and behind them.
 AROUND = {"smc": (["smc_name"], ["smc_used"]), "tcp-big": (["big_tcp"], ["ordinary_tcp"]), "rxe": (["rxe"], [])}

@@ -120,7 +120,8 @@ class Applications(Ratios):
                 with lab.steps(name, options, self.name, steps) as (out,):
                     return counted(out, self.results(steps.said(out)))
             except lab.Failed:
-                console = (lab.LABS / name / "console.log").read_text(encoding="utf-8", errors="replace")
+                file = lab.LABS / name / "console.log"
+                console = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
                 if not left or "kernel BUG at mm/usercopy.c" not in console or "Workqueue: nvmet_tcp_wq" not in console:
                     raise
                 lab.say("perf: Linux's nvmet-tcp ended its kernel, as it does at times (BUG in mm/usercopy.c); once more")
