@@ -232,7 +232,7 @@ __always_inline struct weft_mr *weft_mr_access(struct weft_accessor *by, struct 
 		*err = WEFT_KEY_UNKNOWN;
 		return NULL;
 	}
-	/* A work request could invalidate any other kind during the access. */
+	/* A work request could invalidate such a kind during the access. */
 	if (weft_mr_is_locked(mr)) {
 		read_lock_bh(&mr->lock);
 		__release(&mr->lock); /* because sparse does not follow the condition */
